@@ -13,7 +13,7 @@ pub struct Budget {
     pub of: BudgetOf,
     /// What may be spent, without what was granted.
     pub allowance: Allowance,
-    /// What people have granted beyond that.
+    /// What people have granted beyond that, without what they took back.
     pub granted: Amount,
     /// What answers used.
     pub spent: Amount,
@@ -65,7 +65,7 @@ pub struct Allowance {
     pub tokens: Option<u64>,
 }
 
-/// More for a tree than its budget.
+/// More for a tree than its budget, or less of that again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GrantBudget {
@@ -76,6 +76,9 @@ pub struct GrantBudget {
     /// How many tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
+    /// Whether it is taken back of what was granted, instead of granted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub take_back: bool,
 }
 
 /// Reads money that is written as text. Responses tell it as a number of billionths: a number that a client
@@ -92,7 +95,7 @@ fn as_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Dollars>
 }
 
 impl From<GrantBudget> for types::Amount {
-    fn from(GrantBudget { cost, tokens }: GrantBudget) -> Self {
+    fn from(GrantBudget { cost, tokens, take_back: _ }: GrantBudget) -> Self {
         Self { cost: cost.unwrap_or_default().0, tokens: tokens.unwrap_or_default() }
     }
 }

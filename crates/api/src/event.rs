@@ -1,13 +1,13 @@
 //! An event of a tree.
 
 use entourage_types::{
-    self as types, AgentId, Cost, EventName, RunId, ShownStatus, StepKey, StepStatus, StopReason, Time,
-    WaitingOn,
+    self as types, AgentId, BudgetAction, Cost, EventName, Owner, RunId, ShownStatus, StepKey, StepStatus,
+    StopReason, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::{Grant, Intervention, Item, Question, Session, Task, Usage, schema};
+use crate::{Amount, Grant, Intervention, Item, Question, Session, Task, Usage, schema};
 
 /// One numbered event of a tree. Numbers have no gaps; the number is the SSE id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -40,7 +40,7 @@ pub enum EventBody {
         parent: Option<AgentId>,
         /// Its kind.
         kind: String,
-        /// What it is for.
+        /// What it is for; empty once it was forgotten.
         title: String,
     },
     /// An agent's status changed.
@@ -137,6 +137,17 @@ pub enum EventBody {
         /// The session.
         session: Box<Session>,
     },
+    /// A person granted the tree more than its budget, or took some of that back.
+    Budget {
+        /// Who.
+        #[schema(value_type = String)]
+        by: Owner,
+        /// Which of the two.
+        #[schema(value_type = schema::BudgetAction)]
+        action: BudgetAction,
+        /// How much.
+        amount: Amount,
+    },
     /// A record of an application changed.
     Record {
         /// Which noun.
@@ -145,8 +156,8 @@ pub enum EventBody {
         id: String,
         /// Its status as of then.
         status: String,
-        /// The record as of then.
-        #[schema(value_type = Object)]
+        /// The record as of then; null once it, or the agent, was forgotten.
+        #[schema(value_type = Option<Object>, required)]
         record: serde_json::Value,
     },
 }
@@ -186,6 +197,9 @@ impl From<types::EventBody> for EventBody {
                 Self::Question { question: Box::new((*question).into()) }
             }
             types::EventBody::Session { session } => Self::Session { session: Box::new((*session).into()) },
+            types::EventBody::Budget { by, action, amount } => {
+                Self::Budget { by, action, amount: amount.into() }
+            }
             types::EventBody::Record { kind, id, status, record } => {
                 Self::Record { kind, id, status, record }
             }

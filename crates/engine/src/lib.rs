@@ -59,9 +59,9 @@ pub use budget::Budgets;
 pub use client::{
     AcceptedMessage, AgentFilter, AskedQuestion, Block, BudgetState, Cause, ChatMessage, Child, Client,
     EngineState, Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord,
-    KindUsage, KindVersion, Link, Narrowed, NestedRunRef, NewAgent, NewSchedule, PageEnd, PageLimit,
-    PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord, RequestBefore,
-    Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
+    KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewSchedule,
+    PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest,
+    ReceiverRecord, RequestBefore, Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};

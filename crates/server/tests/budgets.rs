@@ -8,10 +8,11 @@ use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::HeldModel;
 use entourage_types::{Kind, Limits};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
-    site::{Site, asking},
+    site::{Site, asking, send},
     stream::within,
 };
 
@@ -78,10 +79,39 @@ async fn a_met_budget_says_why_and_a_grant_lets_the_agent_go_on() {
     assert_eq!(budget["of"], json!({ "scope": "tree", "root": id }));
     assert_eq!((&budget["allowance"]["tokens"], &budget["spent"]["tokens"]), (&json!(10), &json!(0)));
     let refused = site.post(&path, &json!({ "tokens": u64::MAX })).await.problem(422, "invalid-request");
-    assert!(refused.detail.contains(&format!("grant at most {} tokens", i64::MAX)), "{}", refused.detail);
+    assert!(refused.detail.contains("grant at most 1000000000000 tokens at once"), "{}", refused.detail);
     let granted = site.post(&path, &json!({ "tokens": 100_000 })).await.expect(200);
     assert_eq!(granted["data"][0]["granted"]["tokens"], 100_000);
     once(&site, &id, "the agent goes on after the grant", |agent| agent["status"] == "succeeded").await;
+}
+
+/// Who granted what stays on record, and what is left of it can be taken back.
+#[tokio::test]
+async fn grants_are_listed_as_events_and_taken_back_as_far_as_they_are_left() {
+    let limits = Limits { max_tree_tokens: Some(100_000), ..Limits::default() };
+    let site = Site::of_kinds(Kinds::none().with(Kind { limits, ..Kind::bare("assistant") })).await;
+    let id = site.done("hello").await;
+    let path = format!("/v1/agents/{id}/budget");
+    site.post(&path, &json!({ "tokens": 50 })).await.expect(200);
+    let back = |tokens: u64| json!({ "tokens": tokens, "take_back": true });
+    let refused = site.post(&path, &back(51)).await.problem(422, "invalid-request");
+    assert!(refused.detail.starts_with("take back at most 50 tokens: "), "{}", refused.detail);
+    let left = site.post(&path, &back(20)).await.expect(200);
+    assert_eq!(left["data"][0]["granted"]["tokens"], 30, "{left}");
+    let listed = format!("/v1/agents/{id}/events?event=budget");
+    let listed = site.request(Method::GET, &listed).header("accept", "application/json");
+    let listed = send(listed).await.expect(200);
+    let events: Vec<Value> = listed["data"].as_array().unwrap().clone();
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (&event["by"], &event["action"], &event["amount"]["tokens"], event["at"].is_string()))
+        .collect();
+    let (local, grant, take_back) = (json!("local"), json!("grant"), json!("take_back"));
+    assert_eq!(
+        told,
+        [(&local, &grant, &json!(50), true), (&local, &take_back, &json!(20), true)],
+        "{listed}"
+    );
 }
 
 /// A site whose agents have this model and these limits.

@@ -1,6 +1,6 @@
 //! The writes of one commit, inside the transaction of its group.
 
-use entourage_store::{Commit, Committed, CommittedEvents, Write, judge::AcceptedCommit};
+use entourage_store::{Commit, Committed, CommittedEvents, Forgotten, Write, judge::AcceptedCommit};
 use entourage_types::Agent;
 use rusqlite::Connection;
 
@@ -26,6 +26,7 @@ pub(crate) fn commit(
     let mut epoch_written = false;
     let mut wakeups = Vec::new();
     let mut above = Changes::default();
+    let mut forgotten = Forgotten::by(commit);
     for (at, write) in commit.writes.iter().enumerate() {
         match (write, &writer) {
             (Write::NewAgent(agent), _) => {
@@ -93,10 +94,10 @@ pub(crate) fn commit(
             (Write::PruneEvents(root, below), _) => prune::events(connection, *root, *below)?,
             (Write::PruneAgent(agent), _) => {
                 above.pruned(connection, cache, *agent)?;
-                prune::agent(connection, *agent)?;
+                prune::agent(connection, *agent, &mut forgotten)?;
                 cache.remove_agent(*agent);
             }
-            (Write::PruneEntity(kind, id), _) => prune::entity(connection, *kind, id)?,
+            (Write::PruneEntity(kind, id), _) => prune::entity(connection, (*kind, id), &mut forgotten)?,
             (Write::Record(entity, _), _) => {
                 above.record(connection, cache, entity)?;
                 entities::upsert(connection, entity)?;
@@ -104,6 +105,7 @@ pub(crate) fn commit(
             (Write::Budget(change), writer) => budgets::change(connection, change, writer.as_ref())?,
         }
     }
+    prune::forget(connection, &forgotten)?;
     above.write(connection, cache)?;
     if let Some(agent) = after {
         let is_root = agent.id == agent.root;

@@ -37,7 +37,7 @@ pub(crate) fn get(connection: &Connection, scope: &Scope, id: &BudgetId) -> Resu
 /// Applies a change, by an activation or an outsider.
 pub(crate) fn change(connection: &Connection, change: &BudgetChange, writer: Option<&Agent>) -> Result<()> {
     match (change, writer) {
-        (BudgetChange::Grant { tree, owner, .. }, _) => {
+        (BudgetChange::Granted { tree, owner, .. }, _) => {
             let budget = BudgetId::Tree(*tree);
             let found = get(connection, &Scope::All, &budget)?;
             let mut row = found.unwrap_or_else(|| Budget::unused(budget, owner.clone()));

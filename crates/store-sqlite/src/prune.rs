@@ -1,9 +1,15 @@
 //! Removes the oldest events of a tree, and agents with everything that belongs to them.
 
+use entourage_store::Forgotten;
 use entourage_types::{AgentId, EntityKind, Time};
 use rusqlite::{Connection, params};
 
-use crate::{budgets, fault::Result, key_range::KeyRange, rows::word};
+use crate::{
+    budgets,
+    fault::Result,
+    key_range::KeyRange,
+    rows::{json, word, word_if_any},
+};
 
 /// Whether any agent in a tree is queued, running or waiting, has posts or wake-ups, or has changed after
 /// this time.
@@ -36,29 +42,72 @@ pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Resu
     Ok(())
 }
 
-/// Removes a record with all records that belong to it.
-pub(crate) fn entity(connection: &Connection, kind: EntityKind, id: &str) -> Result<()> {
-    below(connection, "SELECT n, kind, id FROM entities WHERE kind = ?1 AND id = ?2", [kind.as_str(), id])?;
-    let mut statement = connection.prepare_cached("DELETE FROM entities WHERE kind = ?1 AND id = ?2")?;
-    statement.execute([kind.as_str(), id])?;
+/// Takes the texts out of the events about what a commit forgets. Reads each of its trees' events once.
+pub(crate) fn forget(connection: &Connection, forgotten: &Forgotten) -> Result<()> {
+    for root in forgotten.roots() {
+        let Some(tree) = KeyRange::of(connection, root)? else { continue };
+        let mut told = connection
+            .prepare_cached("SELECT n, agent, body FROM events WHERE n > ?1 AND n <= ?2 AND body NOT NULL")?;
+        let mut rows = told.query([tree.key(0), tree.key(u64::MAX)])?;
+        let mut left: Vec<(i64, String)> = Vec::new();
+        while let Some(row) = rows.next()? {
+            if let Some(body) = forgotten.left_of(word(row, 1)?, &json(row, 2)?) {
+                left.push((row.get(0)?, serde_json::to_string(&body)?));
+            }
+        }
+        let mut tell = connection.prepare_cached("UPDATE events SET body = ?2 WHERE n = ?1")?;
+        for (n, body) in left {
+            tell.execute(params![n, body])?;
+        }
+    }
     Ok(())
+}
+
+/// Removes a record with all records that belong to it.
+pub(crate) fn entity(
+    connection: &Connection,
+    (kind, id): (EntityKind, &str),
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    let own = [kind.as_str(), id];
+    below(connection, "SELECT n, kind, id FROM entities WHERE kind = ?1 AND id = ?2", own, forgotten)?;
+    remove(
+        connection,
+        "DELETE FROM entities WHERE kind = ?1 AND id = ?2 RETURNING kind, id, root",
+        own,
+        forgotten,
+    )
 }
 
 /// Removes the records that belong to those that a query selects, and what belongs to these in turn; not those
 /// themselves.
-fn below(connection: &Connection, those: &str, values: [&str; 2]) -> Result<()> {
-    let mut statement = connection.prepare_cached(&format!(
+fn below(connection: &Connection, those: &str, values: [&str; 2], forgotten: &mut Forgotten) -> Result<()> {
+    let removes = format!(
         "WITH RECURSIVE top (n, kind, id) AS ({those}), below (n, kind, id) AS (SELECT n, kind, id FROM top UNION \
          SELECT entities.n, entities.kind, entities.id FROM below CROSS JOIN entities INDEXED BY entities_of_record \
          ON instr(entities.parent, '/') > 0 AND entities.parent = below.kind || '/' || below.id) \
-         DELETE FROM entities WHERE n IN (SELECT n FROM below) AND n NOT IN (SELECT n FROM top)"
-    ))?;
-    statement.execute(values)?;
+         DELETE FROM entities WHERE n IN (SELECT n FROM below) AND n NOT IN (SELECT n FROM top) RETURNING kind, id, root"
+    );
+    remove(connection, &removes, values, forgotten)
+}
+
+/// Removes records by a statement that returns noun, id and tree of each.
+fn remove(
+    connection: &Connection,
+    removes: &str,
+    values: [&str; 2],
+    forgotten: &mut Forgotten,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(removes)?;
+    let mut rows = statement.query(values)?;
+    while let Some(row) = rows.next()? {
+        forgotten.removed(word(row, 0)?, row.get(1)?, word_if_any(row, 2)?);
+    }
     Ok(())
 }
 
 /// Removes an agent with everything that belongs to it; with a root, everything that belongs to the tree.
-pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
+pub(crate) fn agent(connection: &Connection, agent: AgentId, forgotten: &mut Forgotten) -> Result<()> {
     let id = agent.to_string();
     budgets::prune(connection, agent)?;
     for of_agent in [
@@ -75,16 +124,16 @@ pub(crate) fn agent(connection: &Connection, agent: AgentId) -> Result<()> {
     for (those, removes) in [
         (
             "SELECT n, kind, id FROM entities WHERE kind = ?1 AND root = ?2",
-            "DELETE FROM entities WHERE kind = ?1 AND root = ?2",
+            "DELETE FROM entities WHERE kind = ?1 AND root = ?2 RETURNING kind, id, root",
         ),
         (
             "SELECT n, kind, id FROM entities WHERE kind = ?1 AND parent = ?2",
-            "DELETE FROM entities WHERE kind = ?1 AND parent = ?2",
+            "DELETE FROM entities WHERE kind = ?1 AND parent = ?2 RETURNING kind, id, root",
         ),
     ] {
         for kind in kinds(connection)? {
-            below(connection, those, [&kind, &id])?;
-            connection.prepare_cached(removes)?.execute([&kind, &id])?;
+            below(connection, those, [&kind, &id], forgotten)?;
+            remove(connection, removes, [&kind, &id], forgotten)?;
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! What commits do to budgets, the same for every store.
 
-use entourage_types::{AgentId, Amount, Budget, BudgetId, Owner};
+use entourage_types::{AgentId, Amount, Budget, BudgetAction, BudgetId, Owner};
 
 /// How many days the budget of a day is kept after it: the first reservation of a day removes what is older.
 pub const DAYS_KEPT: u16 = 31;
@@ -23,13 +23,18 @@ pub enum BudgetChange {
         /// Whether that is all; otherwise the rest of the reservation counts as used, too.
         is_all: bool,
     },
-    /// A person grants a tree more, up to [what is counted](Budget::grantable). Only an outsider may write this.
-    Grant {
+    /// A person grants a tree more, up to [what is counted](Budget::grantable), or takes back what was granted, and no
+    /// more than that. With an event of the tree. Only an outsider may write this.
+    Granted {
         /// The root of the tree.
         tree: AgentId,
         /// Whose it is.
         owner: Owner,
-        /// How much more.
+        /// The person.
+        by: Owner,
+        /// What they do.
+        action: BudgetAction,
+        /// How much.
         amount: Amount,
     },
 }
@@ -60,8 +65,11 @@ impl BudgetChange {
                 }
                 None
             }
-            Self::Grant { amount, .. } => {
-                budget.granted += *amount;
+            Self::Granted { action, amount, .. } => {
+                match action {
+                    BudgetAction::Grant => budget.granted += *amount,
+                    BudgetAction::TakeBack => budget.granted -= *amount,
+                }
                 held
             }
         }

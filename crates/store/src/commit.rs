@@ -106,10 +106,14 @@ pub enum Write {
     PruneEvents(AgentId, u64),
     /// Removes an agent without children, with its transcript, runs, inbox and wake-ups and the records that
     /// belong to it; a root, which must be the last agent of its tree, also with the tree's events and records.
-    /// Otherwise the events of the tree stay as they are, without the items of this agent. The agents that
-    /// depend on it may be removed by the same commit, before it. Only an outsider may write this.
+    /// Otherwise the events of the tree stay, without the items of this agent; if the commit writes its [`Tombstone`],
+    /// also [without texts](entourage_types::EventBody::without_texts), as those about the records removed with it. The
+    /// agents that depend on it may be removed by the same commit, before it. Only an outsider may write this.
+    ///
+    /// [`Tombstone`]: entourage_types::Tombstone
     PruneAgent(AgentId),
-    /// Removes a record, if it exists, with all records that belong to it. Never a counter, whose numbers would
+    /// Removes a record, if it exists, with all records that belong to it. The events of trees about those of an
+    /// application stay [without texts](entourage_types::EventBody::without_texts). Never a counter, whose numbers would
     /// be given twice. Only an outsider may write this.
     PruneEntity(EntityKind, String),
     /// A record, new or changed, and the event that reports it. See [`Write::record`].

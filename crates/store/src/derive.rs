@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use entourage_types::{Agent, EventBody, Item, NewEvent, Status, Step, StepState, Time};
 
-use crate::{Commit, Write};
+use crate::{BudgetChange, Commit, Write};
 
 /// Returns the events of a commit.
 ///
@@ -60,6 +60,10 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<NewEvent> {
                 if let Some(writer) = writer {
                     events.push(NewEvent { root: writer.root, agent: writer.id, body: of_step(step) });
                 }
+            }
+            Write::Budget(BudgetChange::Granted { tree, owner: _, by, action, amount }) => {
+                let body = EventBody::Budget { by: by.clone(), action: *action, amount: *amount };
+                events.push(NewEvent { root: *tree, agent: *tree, body });
             }
             Write::Record(_, Some(event)) => events.push((**event).clone()),
             Write::Step(_)

@@ -166,6 +166,14 @@ pub enum Error {
         /// The most that can still be granted.
         most: Amount,
     },
+    /// More would be taken back than was granted.
+    #[error("of budget {budget}, at most {} and {} tokens were granted", Dollars(.most.cost), .most.tokens)]
+    TooMuchTakenBack {
+        /// Which budget.
+        budget: BudgetId,
+        /// The most that can be taken back.
+        most: Amount,
+    },
     /// The disk is full; nothing was written.
     #[error("the disk is full: {0}. Free some space; nothing was lost, and work resumes where it stopped")]
     DiskFull(String),

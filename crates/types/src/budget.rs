@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-use crate::{AgentId, Cost, Day, Owner};
+use crate::{AgentId, Cost, Day, Owner, status::words};
 
 /// Money and tokens together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,6 +63,16 @@ impl Allowance {
     #[must_use]
     pub const fn is_unlimited(&self) -> bool {
         self.cost.is_none() && self.tokens.is_none()
+    }
+}
+
+words! {
+    /// What a person does to the budget of a tree.
+    BudgetAction, "change of a budget" {
+        /// Grants more than the allowance.
+        Grant => "grant",
+        /// Takes back what was granted, as far as it is neither spent nor reserved.
+        TakeBack => "take_back",
     }
 }
 
@@ -121,7 +131,7 @@ pub struct Budget {
     pub presumed: Amount,
     /// What calls under way may use at most.
     pub reserved: Amount,
-    /// What people have granted beyond the allowance.
+    /// What people have granted beyond the allowance, without what they took back.
     pub granted: Amount,
 }
 

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, Grant, Intervention, Item, Question, RunId, Session, Status, StepKey, StepStatus,
-    StopReason, Task, Time, Usage, WaitingOn, status::words,
+    AgentId, Amount, BudgetAction, Cost, Grant, Intervention, Item, Owner, Question, RunId, Session, Status,
+    StepKey, StepStatus, StopReason, Task, Time, Usage, WaitingOn, status::words,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -33,7 +33,7 @@ pub enum EventBody {
         parent: Option<AgentId>,
         /// Its kind.
         kind: String,
-        /// What it is for.
+        /// What it is for; empty once it was forgotten.
         title: String,
     },
     /// An agent's status changed.
@@ -118,6 +118,15 @@ pub enum EventBody {
         /// The session.
         session: Box<Session>,
     },
+    /// A person granted the tree more than its budget, or took some of that back.
+    Budget {
+        /// Who.
+        by: Owner,
+        /// Which of the two.
+        action: BudgetAction,
+        /// How much.
+        amount: Amount,
+    },
     /// A record of a noun without an event of its own changed.
     Record {
         /// Which noun.
@@ -126,7 +135,7 @@ pub enum EventBody {
         id: String,
         /// Its status as of then.
         status: String,
-        /// The record as of then.
+        /// The record as of then; null once it, or the agent, was forgotten.
         record: serde_json::Value,
     },
 }
@@ -154,6 +163,8 @@ words! {
         Question => "question",
         /// A session was closed.
         Session => "session",
+        /// A person granted the tree more than its budget, or took some of that back.
+        Budget => "budget",
         /// A record of a noun without an event of its own changed.
         Record => "record",
     }
@@ -174,6 +185,7 @@ impl EventBody {
             Self::Grant { .. } => EventName::Grant,
             Self::Question { .. } => EventName::Question,
             Self::Session { .. } => EventName::Session,
+            Self::Budget { .. } => EventName::Budget,
             Self::Record { .. } => EventName::Record,
         }
     }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{AgentId, Columns, EntityKind, NewEvent, Owner, Parent, Record, Time, status::words};
 
 /// The trace of an agent or a record that was forgotten inside a living tree. The events of the tree keep their
-/// numbers and still name it; this says why there is nothing behind the name. It goes with its tree.
+/// numbers and still name it, [without texts](crate::EventBody::without_texts); this says why there is nothing behind
+/// the name. It goes with its tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// What was forgotten.

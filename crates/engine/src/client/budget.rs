@@ -4,11 +4,16 @@ use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, BudgetChange, Commit, Error as StoreError, Expect, Page, Write};
 use entourage_types::{
-    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Dollars, Owner, ShownStatus, Wakeup,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetAction, BudgetId, Cost, Dollars, Owner, ShownStatus,
+    Wakeup,
 };
 
 use super::Client;
 use crate::{Error, Result, budget_wakeups::WOKEN_AT_ONCE};
+
+/// The most that one grant may be: whoever grants more has most likely made a mistake.
+pub const MOST_GRANTED_AT_ONCE: Amount =
+    Amount { cost: Cost::from_nanos(1_000_000 * 1_000_000_000), tokens: 1_000_000_000_000 };
 
 /// A budget that limits an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +29,16 @@ impl BudgetState {
     #[must_use]
     pub fn left(&self) -> Allowance {
         self.budget.left(self.allowance)
+    }
+
+    /// What can be taken back of what was granted: as much as is left.
+    #[must_use]
+    pub fn returnable(&self) -> Amount {
+        let (granted, left) = (self.budget.granted, self.left());
+        Amount {
+            cost: left.cost.map_or(granted.cost, |left| left.min(granted.cost)),
+            tokens: left.tokens.map_or(granted.tokens, |left| left.min(granted.tokens)),
+        }
     }
 }
 
@@ -58,12 +73,13 @@ impl Client {
         Ok(BudgetState { allowance, budget })
     }
 
-    /// Grants the tree of an agent more than its budget, and has all its agents go on that wait for that. Once per
-    /// `key`, however often the request is sent.
+    /// Grants the tree of an agent more than its budget, with an event that says who did, and has all its agents go on
+    /// that wait for that. Once per `key`, however often the request is sent.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted, or more than can be counted together with earlier
-    /// grants; [`Error::NotNow`] if the tree has no budget in what is granted; [`Error::KeyReused`].
+    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is granted, more than [`MOST_GRANTED_AT_ONCE`], or more than can be
+    /// counted together with earlier grants; [`Error::NotNow`] if the tree has no budget in what is granted;
+    /// [`Error::KeyReused`].
     pub async fn grant_budget(
         &self,
         id: AgentId,
@@ -74,27 +90,31 @@ impl Client {
         if more.is_zero() {
             return Err(Error::Invalid("nothing is granted: name a cost, tokens, or both".into()));
         }
+        if !more.is_within(MOST_GRANTED_AT_ONCE) {
+            let most = in_words(more, MOST_GRANTED_AT_ONCE);
+            return Err(Error::Invalid(format!("grant at most {most} at once: more is likely a mistake")));
+        }
         let budget = BudgetId::Tree(agent.root);
         let request = format!("grant {id}\n{} {}", more.cost.nanos(), more.tokens);
         let mut woken = HashSet::new();
         while self.first_answer::<BudgetId>(key, &request).await?.is_none() {
-            self.check_grant(&agent, more).await?;
-            let (tree, owner) = (agent.root, agent.owner.clone());
-            let now = self.engine.now();
-            let grant = Write::Budget(BudgetChange::Grant { tree, owner, amount: more });
-            let mut commit = Commit::new(now).expect(Expect::Agent(tree)).write(grant);
-            let waiting = self.waiting_for(tree, &budget).await?;
+            self.allowance_in(&agent, more).await?;
+            let mut commit = self.granted(&agent, BudgetAction::Grant, more);
+            let waiting = self.waiting_for(agent.root, &budget).await?;
             for agent in waiting.into_iter().take(WOKEN_AT_ONCE) {
                 woken.insert(agent.id);
-                commit.push(Write::ScheduleWakeup(Wakeup::new(agent.id, agent.owner, now)));
+                commit.push(Write::ScheduleWakeup(Wakeup::new(agent.id, agent.owner, commit.at)));
             }
             match self.commit_once(key, &request, budget.clone(), commit).await {
                 // One that waited was forgotten meanwhile.
-                Err(Error::NotFound { .. } | Error::Gone(_)) if self.agent(tree).await.is_ok() => {
-                    woken.clear()
+                Err(Error::NotFound { .. } | Error::Gone(_)) if self.agent(agent.root).await.is_ok() => {
+                    woken.clear();
                 }
                 Err(Error::Store(StoreError::TooMuchGranted { most, .. })) => {
-                    return Err(Error::Invalid(too_much(more, most)));
+                    return Err(Error::Invalid(format!(
+                        "grant at most {}: more cannot be counted beside what was granted before",
+                        in_words(more, most)
+                    )));
                 }
                 done => {
                     done?;
@@ -108,17 +128,67 @@ impl Client {
         self.budgets(id).await
     }
 
-    /// Checks that the tree of an agent has a budget in what is granted.
-    async fn check_grant(&self, agent: &Agent, more: Amount) -> Result<()> {
+    /// Takes back some of what was granted to the tree of an agent, as far as it is neither spent nor reserved, with an
+    /// event that says who did. Once per `key`, however often the request is sent.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::Invalid`] if nothing is taken back, or more than is left of what was granted;
+    /// [`Error::NotNow`] if the tree has no budget in that; [`Error::KeyReused`].
+    pub async fn take_back_budget(
+        &self,
+        id: AgentId,
+        amount: Amount,
+        key: Option<&str>,
+    ) -> Result<Vec<BudgetState>> {
+        let agent = self.agent(id).await?;
+        if amount.is_zero() {
+            return Err(Error::Invalid("nothing is taken back: name a cost, tokens, or both".into()));
+        }
+        let budget = BudgetId::Tree(agent.root);
+        let request = format!("take back {id}\n{} {}", amount.cost.nanos(), amount.tokens);
+        while self.first_answer::<BudgetId>(key, &request).await?.is_none() {
+            let allowance = self.allowance_in(&agent, amount).await?;
+            // A call that reserves meanwhile comes first, or finds less.
+            let left = Expect::Affords(budget.clone(), allowance, amount);
+            let commit = self.granted(&agent, BudgetAction::TakeBack, amount).expect(left);
+            match self.commit_once(key, &request, budget.clone(), commit).await {
+                Err(Error::Store(StoreError::OverBudget { .. } | StoreError::TooMuchTakenBack { .. })) => {
+                    let most = self.budget_state(budget.clone(), allowance, &agent.owner).await?.returnable();
+                    // Otherwise a call has left enough meanwhile.
+                    if !amount.is_within(most) {
+                        return Err(Error::Invalid(format!(
+                            "take back at most {}: more was not granted, or is spent or reserved",
+                            in_words(amount, most)
+                        )));
+                    }
+                }
+                done => {
+                    done?;
+                    break;
+                }
+            }
+        }
+        self.budgets(id).await
+    }
+
+    /// The commit of a grant to the tree of an agent, or of what is taken back.
+    fn granted(&self, agent: &Agent, action: BudgetAction, amount: Amount) -> Commit {
+        let (tree, owner, by) = (agent.root, agent.owner.clone(), self.owner.clone());
+        let change = BudgetChange::Granted { tree, owner, by, action, amount };
+        Commit::new(self.engine.now()).expect(Expect::Agent(tree)).write(Write::Budget(change))
+    }
+
+    /// The allowance of the tree of an agent, which must have a budget in what is granted or taken back.
+    async fn allowance_in(&self, agent: &Agent, amount: Amount) -> Result<Allowance> {
         let limiting = self.engine.budgets_of(agent, self.engine.now()).await?;
         let of_tree = |(id, allowance)| matches!(id, BudgetId::Tree(_)).then_some(allowance);
         let tree = limiting.into_iter().find_map(of_tree).unwrap_or_default();
-        if (!more.cost.is_zero() && tree.cost.is_none()) || (more.tokens > 0 && tree.tokens.is_none()) {
+        if (!amount.cost.is_zero() && tree.cost.is_none()) || (amount.tokens > 0 && tree.tokens.is_none()) {
             let why = "its tree has no such budget; the kind of the agent at its top may set `limits.max_tree_cost` \
                        or `limits.max_tree_tokens`";
             return Err(Error::NotNow { agent: agent.id, why });
         }
-        Ok(())
+        Ok(tree)
     }
 
     /// Wakes each agent of a tree that waits for this budget, but for those that are woken already.
@@ -146,10 +216,10 @@ impl Client {
     }
 }
 
-/// Why such a grant is refused: what of it is more than the most that can be granted.
-fn too_much(more: Amount, most: Amount) -> String {
-    let cost = (more.cost > most.cost).then(|| Dollars(most.cost).to_string());
-    let tokens = (more.tokens > most.tokens).then(|| format!("{} tokens", most.tokens));
+/// The most of an amount, in what the amount has too much of.
+fn in_words(amount: Amount, most: Amount) -> String {
+    let cost = (amount.cost > most.cost).then(|| Dollars(most.cost).to_string());
+    let tokens = (amount.tokens > most.tokens).then(|| format!("{} tokens", most.tokens));
     let most: Vec<String> = cost.into_iter().chain(tokens).collect();
-    format!("grant at most {}: more cannot be counted beside what was granted before", most.join(" and "))
+    most.join(" and ")
 }

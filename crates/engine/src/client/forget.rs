@@ -13,9 +13,10 @@ const AGENTS: usize = 16;
 
 impl Client {
     /// Forgets an agent that has ended, and all below it: their transcripts, runs and records are removed, and of each
-    /// a [`Tombstone`] is left, with its event. The events of the tree keep their numbers; those of the forgotten
-    /// agents are read without their items. Their notes are the parent's then. The task that the parent assigned stays,
-    /// with its result. A repeated call forgets what is left.
+    /// a [`Tombstone`] is left, with its event. The events of the tree keep their numbers; those about the forgotten
+    /// agents, and about the records removed with them, are read without items and texts, from the same commit on. Their
+    /// notes are the parent's then. The task that the parent assigned stays, with its result. A repeated call forgets
+    /// what is left.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::NotNow`] if one of them has not ended or has something left to do, or if the agent

@@ -47,7 +47,7 @@ use crate::{Engine, FeedMemory};
 
 pub use asked::{AskedQuestion, QuestionFilter};
 pub use bounded_scan::Narrowed;
-pub use budget::BudgetState;
+pub use budget::{BudgetState, MOST_GRANTED_AT_ONCE};
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;

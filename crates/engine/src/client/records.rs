@@ -78,7 +78,8 @@ impl Client {
     }
 
     /// Forgets a record of an application, with all records that belong to it, if it still has this version. Its
-    /// name is free then. In a tree a [`Tombstone`] is left, with its event; other events stay as they are.
+    /// name is free then. In a tree a [`Tombstone`] is left, with its event; the events about what is forgotten keep
+    /// their numbers and say no more what the records were.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`StoreError::OtherVersion`] in [`Error::Store`] if it was written since;

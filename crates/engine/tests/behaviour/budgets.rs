@@ -14,8 +14,8 @@ use entourage_llm::{Error as ModelError, Price, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, HeldModel, Story, World, WorldBuilder};
 use entourage_types::{
-    Action, Agent, AgentId, Amount, Budget, BudgetId, Cost, Event, EventBody, ItemBody, Kind, Limits,
-    ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn,
+    Action, Agent, AgentId, Amount, Budget, BudgetAction, BudgetId, Cost, Event, EventBody, ItemBody, Kind,
+    Limits, ModelUse, NoticeCode, Owner, Scope, Sessions, Status, StepState, Time, Usage, WaitingOn,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
@@ -276,7 +276,7 @@ pub(crate) async fn asleep_over_budget(world: &World, root: &Agent) {
     eventually("it waits", async || waiting(world, root).await, |waiting| *waiting == 1).await;
 }
 
-/// A person's grant, made as often as it takes, reaches the agent whatever dies.
+/// A person's grant, made as often as it takes, reaches the agent whatever dies, and is taken back once.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_grant_survives_a_crash_at_every_commit() {
     let grants = async |at, fault| {
@@ -296,6 +296,11 @@ async fn a_grant_survives_a_crash_at_every_commit() {
         assert_eq!(states[0].budget.granted, more, "once");
         let (world, ended) = insist(world, async |world| Ok(world.ended(root.id).await)).await;
         assert_eq!(ended.status, Status::Succeeded);
+        let half = Amount { tokens: 50_000, ..Amount::default() };
+        let back = async |world: &World| person(world).take_back_budget(root.id, half, Some("back")).await;
+        let (world, states) = insist(world, back).await;
+        assert_eq!(states[0].budget.granted, half, "once");
+        assert_eq!(told(&world, root.id).await.len(), 2);
         assert!(world.audit().await.is_empty());
         faults.commits()
     };
@@ -338,24 +343,68 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     assert_eq!(rebuilt.doubt, None, "the limit on the answer is part of what is proved");
 }
 
-/// Sums of grants are counted exactly: what would go beyond that changes nothing, and its key is not used up.
+/// What is granted by mistake changes nothing, and its key is not used up.
 #[tokio::test]
-async fn a_grant_beyond_what_can_be_counted_is_refused_and_changes_nothing() {
+async fn a_grant_that_must_be_a_mistake_is_refused_and_changes_nothing() {
     let world = World::builder(answering()).kinds(limited(1_000_000)).start().await;
     let root = world.ask("Go.").await;
     world.ended(root.id).await;
     let tokens = |tokens| Amount { tokens, ..Amount::default() };
     person(&world).grant_budget(root.id, tokens(7), None).await.unwrap();
-    let most = i64::MAX.cast_unsigned() - 7;
+    let most = entourage_engine::MOST_GRANTED_AT_ONCE.tokens;
     for more in [most + 1, u64::MAX] {
         let refused = person(&world).grant_budget(root.id, tokens(more), Some("more")).await.unwrap_err();
         assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
-        assert!(refused.to_string().starts_with(&format!("grant at most {most} tokens: ")), "{refused}");
+        assert!(refused.to_string().starts_with("grant at most 1000000000000 tokens at once: "), "{refused}");
         let budget = world.client().budgets(root.id).await.unwrap().remove(0).budget;
         assert_eq!(budget.granted, tokens(7));
     }
     let states = person(&world).grant_budget(root.id, tokens(most), Some("more")).await.unwrap();
-    assert_eq!(states[0].budget.granted, tokens(i64::MAX.cast_unsigned()));
+    assert_eq!(states[0].budget.granted, tokens(most + 7));
+    assert_eq!(told(&world, root.id).await.len(), 2);
+    assert!(world.audit().await.is_empty());
+}
+
+/// Who granted a tree how much, or took how much back, as its events tell it.
+async fn told(world: &World, root: AgentId) -> Vec<(Owner, BudgetAction, u64)> {
+    let told = |event: Event| match event.body {
+        EventBody::Budget { by, action, amount } => Some((by, action, amount.tokens)),
+        _ => None,
+    };
+    world.client().events(root, 0, 1_000).await.unwrap().into_iter().filter_map(told).collect()
+}
+
+/// A grant is taken back as far as it is left, once per key, and the events of the tree tell who did what.
+#[tokio::test]
+async fn what_was_granted_is_taken_back_as_far_as_it_is_neither_spent_nor_reserved() {
+    let world = World::builder(answering()).kinds(limited(10)).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    let tokens = |tokens| Amount { tokens, ..Amount::default() };
+    let none = person(&world).take_back_budget(root.id, tokens(1), None).await.unwrap_err();
+    assert!(none.to_string().starts_with("take back at most 0 tokens: "), "{none}");
+    person(&world).grant_budget(root.id, tokens(100_000), None).await.unwrap();
+    world.ended(root.id).await;
+    let spent = world.client().budgets(root.id).await.unwrap().remove(0).budget.spent.tokens;
+    let left = 100_010 - spent;
+    let refused = person(&world).take_back_budget(root.id, tokens(left + 1), Some("back")).await;
+    let refused = refused.unwrap_err();
+    assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
+    assert!(refused.to_string().starts_with(&format!("take back at most {left} tokens: ")), "{refused}");
+    for _ in 0..2 {
+        let state =
+            person(&world).take_back_budget(root.id, tokens(left), Some("back")).await.unwrap().remove(0);
+        assert_eq!((state.left().tokens, state.returnable()), (Some(0), Amount::default()), "{state:?}");
+    }
+    let nothing = person(&world).take_back_budget(root.id, Amount::default(), None).await;
+    assert!(matches!(nothing, Err(Error::Invalid(_))), "{nothing:?}");
+    let no_money = person(&world).take_back_budget(root.id, cost("$1"), None).await;
+    assert!(matches!(no_money, Err(Error::NotNow { .. })), "{no_money:?}");
+    let stranger = world.engine().client(Owner::new("eve")).take_back_budget(root.id, tokens(1), None).await;
+    assert!(matches!(stranger, Err(Error::NotFound { .. })), "{stranger:?}");
+    let local = Owner::local;
+    let expected = [(local(), BudgetAction::Grant, 100_000), (local(), BudgetAction::TakeBack, left)];
+    assert_eq!(told(&world, root.id).await, expected);
     assert!(world.audit().await.is_empty());
 }
 

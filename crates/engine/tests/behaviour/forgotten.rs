@@ -121,9 +121,23 @@ async fn only_an_ended_agent_below_another_is_forgotten() {
     let refused = client.forget(root.id).await;
     assert!(matches!(refused, Err(Error::NotNow { agent, .. }) if agent == root.id), "{refused:?}");
     let before = numbers(&world, &root).await.len();
+    let said = async || {
+        let events = client.events(root.id, 0, 1_000).await.unwrap();
+        let of_child = events.into_iter().filter(|event| event.agent == child);
+        serde_json::to_string(&of_child.collect::<Vec<_>>()).unwrap()
+    };
+    let texts = ["Which?", "\"red\"", "look", "Done."];
+    let before_it = said().await;
+    assert!(texts.iter().all(|text| before_it.contains(text)), "{before_it}");
     for _ in 0..2 {
         client.forget(child).await.unwrap();
     }
+    let after_it = said().await;
+    assert!(texts.iter().all(|text| !after_it.contains(text)), "{after_it}");
+    let past = client.tree_at(root.id, before as u64).await.unwrap();
+    let titles: Vec<_> =
+        past.agents.iter().map(|agent| (agent.id == child, agent.title.is_empty())).collect();
+    assert_eq!(titles, [(false, false), (true, true)]);
     assert!(matches!(stranger.forget(child).await, Err(Error::NotFound { .. })));
     let events = client.events(root.id, before as u64, 10).await.unwrap();
     assert!(

@@ -1,4 +1,4 @@
-//! `entourage budget`: shows what an agent may still spend, and grants more.
+//! `entourage budget`: shows what an agent may still spend, grants more, and takes that back.
 
 use clap::Args;
 use entourage_api::{Allowance, Amount, Budget as State, BudgetOf, GrantBudget};
@@ -17,11 +17,14 @@ Examples:
   entourage budget agt_0199…                  what its tree may still spend
   entourage budget agt_0199… --grant 0.50     half a dollar more; what waits for it goes on
   entourage budget agt_0199… --grant-tokens 100000
+  entourage budget agt_0199… --take-back 0.20 less of that again
 
 A tree has a budget if the kind of the agent at its top sets `limits.max_tree_cost` or `limits.max_tree_tokens`;
-`budget.per_owner_per_day` in the settings limits what an owner spends in a day.";
+`budget.per_owner_per_day` in the settings limits what an owner spends in a day. At most $1000000 and 1000000000000
+tokens are granted at once. What was granted can be taken back as far as it is neither spent nor reserved by a call
+under way. `entourage tail` shows who granted how much and when, and who took it back.";
 
-/// Show what an agent may still spend, or grant its tree more
+/// Show what an agent may still spend, grant its tree more, or take that back
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Budget {
@@ -33,18 +36,28 @@ pub(crate) struct Budget {
     /// Grant its tree so many more tokens
     #[arg(long, value_name = "TOKENS")]
     grant_tokens: Option<u64>,
+    /// Take so much money back of what its tree was granted
+    #[arg(long, value_name = "DOLLARS", conflicts_with_all = ["grant", "grant_tokens"])]
+    take_back: Option<Cost>,
+    /// Take so many tokens back of what its tree was granted
+    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["grant", "grant_tokens"])]
+    take_back_tokens: Option<u64>,
 }
 
 impl Budget {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let Self { agent, grant: cost, grant_tokens: tokens } = self;
-        let grants = cost.is_some() || tokens.is_some();
-        let purpose = if grants { Purpose::Look } else { Purpose::Read };
+        let Self { agent, grant, grant_tokens, take_back, take_back_tokens } = self;
+        let (grants, takes) =
+            (grant.is_some() || grant_tokens.is_some(), take_back.is_some() || take_back_tokens.is_some());
+        let purpose = if grants || takes { Purpose::Look } else { Purpose::Read };
         let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
         let agent = agent.unwrap_or(IdInput::Last).find(&backend).await?;
-        let budgets = match grants {
-            true => backend.grant_budget(agent, GrantBudget { cost: cost.map(Dollars), tokens }).await?,
-            false => backend.budgets(agent).await?,
+        let budgets = if grants || takes {
+            let cost = grant.or(take_back).map(Dollars);
+            let tokens = grant_tokens.or(take_back_tokens);
+            backend.grant_budget(agent, GrantBudget { cost, tokens, take_back: takes }).await?
+        } else {
+            backend.budgets(agent).await?
         };
         if globals.json {
             out::json(&budgets)?;
@@ -99,6 +112,12 @@ pub(super) fn line(budget: &State) -> String {
 
 fn allowance(Allowance { cost, tokens }: Allowance) -> String {
     types::Allowance { cost, tokens }.to_string()
+}
+
+/// What was granted or taken back, in what that has.
+pub(super) fn granted(Amount { cost, tokens }: Amount) -> String {
+    let cost = (cost != Cost::default()).then_some(cost);
+    types::Allowance { cost, tokens: (tokens > 0).then_some(tokens) }.to_string()
 }
 
 /// An amount, in what the budget limits.

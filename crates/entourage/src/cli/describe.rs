@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use entourage_api::{Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, ToolCall};
-use entourage_types::{AgentId, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn};
+use entourage_types::{
+    AgentId, BudgetAction, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
+};
 use serde_json::Value;
 
-use super::{paint::Paint, text::Text};
+use super::{budget, paint::Paint, text::Text};
 
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
@@ -147,7 +149,8 @@ pub(crate) fn limit(question: &Question) -> Option<String> {
 /// Describes an event, without its agent and time; none if it is of no interest to a user.
 pub(crate) fn event(event: &Event) -> Option<String> {
     Some(match &event.body {
-        EventBody::AgentCreated { title, .. } => format!("begins: {}", short(title)),
+        // What was forgotten has no texts.
+        EventBody::AgentCreated { title, .. } => said("begins", title),
         EventBody::AgentStatus { status: ShownStatus::Running | ShownStatus::Queued, .. } => return None,
         EventBody::AgentStatus { status: now, waiting_on, .. } => status(*now, *waiting_on),
         EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
@@ -161,7 +164,7 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Item { item, .. } => body(&item.as_ref()?.body)?,
         EventBody::Record { kind, id, status, .. } => format!("{kind} {id}: {status}"),
         EventBody::Session { session } => {
-            format!("session {} closed ({}): {}", session.number, session.reason, short(&session.summary))
+            said(&format!("session {} closed ({})", session.number, session.reason), &session.summary)
         }
         EventBody::Intervention { intervention } => {
             let text =
@@ -171,15 +174,23 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::Grant { grant } => {
             format!("grant {} {}: {}, exempt from rule: {}", grant.id, grant.status, grant.tool, grant.rule)
         }
+        EventBody::Budget { by, action, amount } => {
+            let what = match action {
+                BudgetAction::Grant => "granted to the tree",
+                BudgetAction::TakeBack => "taken back of what was granted to the tree",
+            };
+            format!("{} {what} by {}", budget::granted(*amount), name(by.as_str()))
+        }
         EventBody::Question { question } => {
-            let answer = question.answer.as_deref().map(|answer| format!(": {}", short(answer)));
             let (id, status) = (question.id, question.status);
-            format!(
-                "question {id} {status}{}",
-                answer.unwrap_or_else(|| format!(": {}", short(&question.text)))
-            )
+            said(&format!("question {id} {status}"), question.answer.as_deref().unwrap_or(&question.text))
         }
     })
+}
+
+/// What happened and what was said, if anything was.
+fn said(what: &str, text: &str) -> String {
+    if text.is_empty() { what.to_owned() } else { format!("{what}: {}", short(text)) }
 }
 
 fn body(body: &ItemBody) -> Option<String> {

@@ -194,6 +194,7 @@ impl Progress {
             | EventBody::Step { due: None, .. }
             | EventBody::Grant { .. }
             | EventBody::Session { .. }
+            | EventBody::Budget { .. }
             | EventBody::Record { .. } => {}
             EventBody::Intervention { intervention } => {
                 match intervention.status {

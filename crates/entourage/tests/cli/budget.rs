@@ -112,7 +112,10 @@ fn a_grant_that_no_budget_takes_is_refused() {
     for (arguments, why) in [
         (&["budget", "--grant", "0.50"][..], "its tree has no such budget"),
         (&["budget", "--grant-tokens", "0"], "nothing is granted"),
-        (&["budget", "--grant-tokens", "18446744073709551615"], "grant at most 9223372036854775807 tokens"),
+        (&["budget", "--grant-tokens", "18446744073709551615"], "grant at most 1000000000000 tokens at once"),
+        (&["budget", "--take-back-tokens", "1"], "take back at most 0 tokens"),
+        (&["budget", "--take-back", "0.50"], "its tree has no such budget"),
+        (&["budget", "--take-back-tokens", "1", "--grant-tokens", "1"], "cannot be used with"),
         (&["budget", "--grant", "half"], "half"),
     ] {
         let refused = place.entourage(arguments);
@@ -122,6 +125,24 @@ fn a_grant_that_no_budget_takes_is_refused() {
     let none = place.entourage(&["budget"]).good();
     assert_eq!(none.stdout, "");
     assert!(none.stderr.contains("no budget limits this agent"), "{none:?}");
+}
+
+#[test]
+fn a_grant_is_taken_back_and_the_events_tell_both() {
+    let place = with_budget(1_000_000);
+    place.entourage(&["run", "--kind", "saver", "Say hello."]).good();
+    place.entourage(&["budget", "--grant-tokens", "500"]).good();
+    let left = place.entourage(&["budget", "--take-back-tokens", "200"]).good();
+    assert!(left.stdout.contains(" · 300 tokens of that granted"), "{left:?}");
+    let refused = place.entourage(&["budget", "--take-back-tokens", "301"]);
+    assert!(refused.error(2).contains("take back at most 300 tokens: "), "{refused:?}");
+    let told = place.entourage(&["tail"]).good().stdout;
+    let ends = [
+        "saver 500 tokens granted to the tree by local",
+        "saver 200 tokens taken back of what was granted to the tree by local",
+    ];
+    let lines: Vec<&str> = told.lines().filter(|line| line.contains(" by local")).collect();
+    assert!(lines.len() == 2 && lines.iter().zip(ends).all(|(line, end)| line.ends_with(end)), "{told}");
 }
 
 #[test]

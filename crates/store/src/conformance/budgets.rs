@@ -1,22 +1,28 @@
 //! Budgets: what is reserved, settled and granted, and who may do that.
 
 use entourage_types::{
-    Agent, Allowance, Amount, Budget, BudgetId, Cost, EventBody, Owner, Scope, Status, WaitingOn,
+    Agent, Allowance, Amount, Budget, BudgetAction, BudgetId, Cost, EventBody, Owner, Scope, Status,
+    WaitingOn,
 };
 
 use super::{
     Backing,
     handles::Handles,
     races::{Orders, ROUNDS, both, one_of, two},
-    sample::{at, claim, new_child, new_root, owner, task},
+    sample::{at, claim, new_child, new_root, owner},
 };
 use crate::{BudgetChange, Commit, Committed, DAYS_KEPT, Error, Expect, Result, Store, Write};
 
-fn amount(cost: u64, tokens: u64) -> Amount {
+/// What a person does to the budget of a tree.
+pub(super) fn change(tree: &Agent, owner: Owner, action: BudgetAction, amount: Amount) -> BudgetChange {
+    BudgetChange::Granted { tree: tree.id, by: owner.clone(), owner, action, amount }
+}
+
+pub(super) fn amount(cost: u64, tokens: u64) -> Amount {
     Amount { cost: Cost::from_nanos(cost), tokens }
 }
 
-fn allowance(cost: u64, tokens: u64) -> Allowance {
+pub(super) fn allowance(cost: u64, tokens: u64) -> Allowance {
     Allowance { cost: Some(Cost::from_nanos(cost)), tokens: Some(tokens) }
 }
 
@@ -40,7 +46,7 @@ async fn settle(store: &impl Store, agent: &Agent, used: Option<Amount>) -> Resu
     store.commit(Commit::fenced(&own, at(2)).write(Write::Budget(settle))).await.map(drop)
 }
 
-async fn read(store: &impl Store, id: &BudgetId) -> Result<Budget> {
+pub(super) async fn read(store: &impl Store, id: &BudgetId) -> Result<Budget> {
     Ok(store.budget(&Scope::All, id).await?.unwrap_or_else(|| Budget::unused(id.clone(), owner())))
 }
 
@@ -108,7 +114,7 @@ pub async fn a_grant_adds_to_a_budget(place: impl Backing) -> Result<()> {
     assert!(reserve(&store, &root, of, amount(3, 0)).await.is_err());
     let lacks = || Commit::new(at(3)).expect(Expect::Lacks(tree.clone(), of.1, amount(3, 0)));
     store.commit(lacks()).await?;
-    let grant = |owner| BudgetChange::Grant { tree: root.id, owner, amount: amount(2, 0) };
+    let grant = |owner| change(&root, owner, BudgetAction::Grant, amount(2, 0));
     let foreign = store.commit(Commit::new(at(3)).write(Write::Budget(grant(Owner::new("else"))))).await;
     assert!(matches!(foreign, Err(Error::NoAgent { .. })), "{foreign:?}");
     store.commit(Commit::new(at(3)).write(Write::Budget(grant(owner())))).await?;
@@ -125,7 +131,7 @@ pub async fn a_grant_beyond_what_can_be_counted_is_refused(place: impl Backing) 
     let root = new_root(&store, owner()).await?;
     let tree = BudgetId::Tree(root.id);
     let grant = async |amount| {
-        let grant = BudgetChange::Grant { tree: root.id, owner: owner(), amount };
+        let grant = change(&root, owner(), BudgetAction::Grant, amount);
         store.commit(Commit::new(at(3)).write(Write::Budget(grant))).await
     };
     grant(amount(MOST - 2, 7)).await?;
@@ -148,8 +154,7 @@ pub async fn grants_of_a_commit_are_counted_together(place: impl Backing) -> Res
     let store = place.open().await?;
     let (root, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
     let tree = BudgetId::Tree(root.id);
-    let grant =
-        |to: &Agent, amount| Write::Budget(BudgetChange::Grant { tree: to.id, owner: owner(), amount });
+    let grant = |to: &Agent, amount| Write::Budget(change(to, owner(), BudgetAction::Grant, amount));
     let commit = async |last| {
         let first = Commit::new(at(3)).write(grant(&root, amount(MOST - 2, 7)));
         store.commit(first.write(grant(&other, amount(MOST, MOST))).write(grant(&root, last))).await
@@ -174,7 +179,7 @@ pub async fn a_budget_is_changed_by_its_own_agents_alone(place: impl Backing) ->
     let day = |owner| BudgetId::Day(at(0).day(), owner);
     let (own, another) = (BudgetId::Tree(root.id), BudgetId::Tree(other.id));
     let amount = amount(1, 1);
-    let grant = BudgetChange::Grant { tree: root.id, owner: owner(), amount };
+    let grant = change(&root, owner(), BudgetAction::Grant, amount);
     let reserve = |budget| BudgetChange::Reserve { budget, amount };
     for (fenced, change) in [
         (true, reserve(another)),
@@ -274,15 +279,13 @@ pub async fn nobody_falls_asleep_over_a_budget_behind_a_grant(place: impl Handle
         let lacks = Expect::Lacks(BudgetId::Tree(root.id), allowance(1, 100), amount(3, 0));
         let asleep = Agent { status: Status::Waiting, waiting_on: Some(WaitingOn::Retry), ..own.clone() };
         let sleep = Commit::fenced(&own, at(2)).expect(lacks).write(Write::Agent(asleep));
-        // With a task, whose event says when that was.
-        let granted = BudgetChange::Grant { tree: root.id, owner: owner(), amount: amount(2, 0) };
+        let granted = change(&root, owner(), BudgetAction::Grant, amount(2, 0));
         let grant = Commit::new(at(2)).write(Write::Budget(granted));
-        let grant = grant.write(Write::record(&task(&root, root.id))?);
         let (slept, granted) = both(&handles, round, sleep, grant).await?;
         granted?;
         orders.saw(slept.is_ok());
         let events = store.events(&Scope::All, root.id, 0, 100).await?;
-        let granted = events.iter().position(|event| matches!(event.body, EventBody::Task { .. }));
+        let granted = events.iter().position(|event| matches!(event.body, EventBody::Budget { .. }));
         let slept_at = events
             .iter()
             .position(|event| matches!(event.body, EventBody::AgentStatus { status: Status::Waiting, .. }));

@@ -38,6 +38,8 @@ pub mod entities;
 pub mod events;
 pub mod fencing;
 pub mod finding;
+pub mod forgetting;
+pub mod grants;
 pub mod handles;
 pub mod inbox;
 pub mod living;
@@ -96,6 +98,13 @@ macro_rules! conformance_of_handles {
             budgets: [
                 two_calls_cannot_both_reserve_the_last_of_a_budget,
                 nobody_falls_asleep_over_a_budget_behind_a_grant,
+            ];
+            grants: [
+                what_was_granted_is_taken_back_once,
+                a_grant_is_either_taken_back_or_reserved,
+            ];
+            forgetting: [
+                an_agent_is_forgotten_with_what_another_handle_told_of_it,
             ];
             record_races: [
                 two_writers_cannot_both_take_a_name,
@@ -208,6 +217,10 @@ macro_rules! conformance {
                 a_budget_is_removed_with_its_tree,
                 budgets_of_days_long_past_are_removed,
             ];
+            grants: [
+                a_grant_is_told_with_who_made_it_and_can_be_taken_back,
+                grants_and_what_is_taken_back_in_a_commit_are_counted_together,
+            ];
             living: [
                 an_agent_lives_until_it_has_ended_and_has_nothing_to_read,
                 an_agent_that_is_woken_again_needs_room,
@@ -237,6 +250,11 @@ macro_rules! conformance {
                 an_event_outlives_the_item_that_it_names,
                 a_pruned_entity_is_removed,
                 a_tree_with_open_work_is_not_at_rest,
+            ];
+            forgetting: [
+                the_events_of_a_forgotten_agent_have_no_texts,
+                the_events_of_a_forgotten_record_have_no_texts,
+                events_keep_their_texts_unless_something_is_forgotten,
             ];
             scopes: [
                 no_read_shows_another_owners_rows,

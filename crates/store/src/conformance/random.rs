@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use entourage_types::{
     Agent, BudgetId, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope,
-    Status, Step, Tally, Task, Usage, UsageBy, WaitingOn, Wakeup,
+    Status, Step, Tally, Task, Tombstone, Usage, UsageBy, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -160,6 +160,12 @@ impl Known {
                 updated: at(now),
                 ..request(&owner(*stranger), &id.to_string(), word(*open))
             }),
+            // Also of one that is there: its events lose their texts nevertheless.
+            RandomWrite::Tombstone { of } => {
+                let Agent { id, owner, root, .. } = self.agent(*of);
+                Write::record(&Tombstone { of: Parent::from(id), owner, root, agent: id, at: at(now) })
+                    .ok()?
+            }
             // At least one agent remains for the rest of the history.
             RandomWrite::Prune { of } if self.agents.len() > 1 => Write::PruneAgent(self.agent(*of).id),
             _ => return None,

@@ -6,7 +6,7 @@ mod facts;
 mod records;
 mod rules;
 
-use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, NewEvent, Owner, Status};
+use entourage_types::{Agent, AgentId, Amount, Budget, BudgetAction, BudgetId, NewEvent, Owner, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
 
@@ -74,10 +74,10 @@ fn budget<F: Facts>(facts: &mut F, id: &BudgetId, writer: Option<&Agent>) -> Res
     Ok(budget)
 }
 
-/// What these writes grant a tree.
-fn granted(root: AgentId, writes: &[Write]) -> impl Iterator<Item = Amount> {
+/// What these writes grant a tree, and take back.
+fn granted(root: AgentId, writes: &[Write]) -> impl Iterator<Item = &BudgetChange> {
     writes.iter().filter_map(move |write| match write {
-        Write::Budget(BudgetChange::Grant { tree, amount, .. }) if *tree == root => Some(*amount),
+        Write::Budget(change @ BudgetChange::Granted { tree, .. }) if *tree == root => Some(change),
         _ => None,
     })
 }
@@ -209,25 +209,42 @@ impl<F: Facts> Judge<'_, F> {
                 Write::ScheduleWakeup(wakeup) => self.check_agent_exists(wakeup.agent)?,
                 Write::PruneAgent(agent) => self.check_no_dependents(*agent, before)?,
                 Write::Record(record, _) => self.check_record(record, before)?,
-                Write::Budget(BudgetChange::Grant { tree: root, owner, amount }) => {
-                    let is_own = read(self.facts.agent(*root))?.is_some_and(|agent| agent.owner == *owner);
-                    if !is_own {
-                        return Err(Error::NoAgent { agent: *root }.into());
-                    }
-                    let id = BudgetId::Tree(*root);
-                    let mut most = budget(self.facts, &id, None)?.grantable();
-                    // The row does not have the grants before this one yet.
-                    for earlier in granted(*root, before) {
-                        most -= earlier;
-                    }
-                    if !amount.is_within(most) {
-                        return Err(Error::TooMuchGranted { budget: id, most }.into());
-                    }
+                Write::Budget(BudgetChange::Granted { tree, owner, action, amount, by: _ }) => {
+                    self.check_granted(*tree, owner, (*action, *amount), before)?;
                 }
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    /// Refuses a grant to a tree of another owner, or beyond what is counted, and to take back more than was granted.
+    fn check_granted(
+        &mut self,
+        tree: AgentId,
+        owner: &Owner,
+        (action, amount): (BudgetAction, Amount),
+        before: &[Write],
+    ) -> Result<(), F> {
+        if read(self.facts.agent(tree))?.is_none_or(|agent| agent.owner != *owner) {
+            return Err(Error::NoAgent { agent: tree }.into());
+        }
+        let id = BudgetId::Tree(tree);
+        let mut found = budget(self.facts, &id, None)?;
+        // The row does not have the changes before this one yet.
+        for earlier in granted(tree, before) {
+            earlier.apply(&mut found, None);
+        }
+        let (most, refusal) = match action {
+            BudgetAction::Grant => {
+                let most = found.grantable();
+                (most, Error::TooMuchGranted { budget: id, most })
+            }
+            BudgetAction::TakeBack => {
+                (found.granted, Error::TooMuchTakenBack { budget: id, most: found.granted })
+            }
+        };
+        if amount.is_within(most) { Ok(()) } else { Err(refusal.into()) }
     }
 
     /// Whether an agent exists after the commit, unless the commit removes it.

@@ -138,7 +138,7 @@ fn check_outsider(writes: &[Write], created: &[AgentId]) -> Result<()> {
         | Write::Step(_)
         | Write::ConsumePost(_)
         | Write::ConsumeWakeup(_) => true,
-        Write::Budget(change) => !matches!(change, BudgetChange::Grant { .. }),
+        Write::Budget(change) => !matches!(change, BudgetChange::Granted { .. }),
         _ => false,
     });
     match forbidden {
@@ -155,7 +155,7 @@ fn check_own_budget(agent: &Agent, change: &BudgetChange) -> Result<()> {
         BudgetChange::Reserve { budget: BudgetId::Tree(root), .. } => *root == agent.root,
         BudgetChange::Reserve { budget: BudgetId::Day(_, owner), .. } => *owner == agent.owner,
         BudgetChange::Settle { .. } => true,
-        BudgetChange::Grant { .. } => false,
+        BudgetChange::Granted { .. } => false,
     };
     if is_own { Ok(()) } else { refuse(format!("agent {} must not make this change: {change:?}", agent.id)) }
 }

@@ -2,6 +2,7 @@
 //! suite, and the suite's random histories compare other stores with it. An engine whose work need not
 //! outlive its process may use it.
 
+mod prune;
 mod rows;
 mod search;
 

@@ -5,13 +5,13 @@ mod facts;
 use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
-    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, EventBody, HourlyUsage, Item,
-    NewEvent, Parent, Post, Run, RunId, Step, Wakeup, WakeupId,
+    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Post,
+    Run, RunId, Step, Wakeup, WakeupId,
 };
 
 use crate::{
-    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, RecentCommits, Result, SpentBy, Subtree, Write,
-    derive::monotonic_time, judge::AcceptedCommit,
+    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, Forgotten, RecentCommits, Result, SpentBy, Subtree,
+    Write, derive::monotonic_time, judge::AcceptedCommit,
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -22,15 +22,15 @@ pub(super) struct Rows {
     pub(super) entities: Vec<Entity>,
     /// The usage of removed runs, by owner and kind.
     pub(super) removed: Vec<(SpentBy, Vec<HourlyUsage>)>,
-    items: BTreeMap<AgentId, Vec<Item>>,
-    steps: BTreeMap<RunId, Vec<Step>>,
-    inbox: BTreeMap<AgentId, Vec<Post>>,
-    wakeups: BTreeMap<WakeupId, Wakeup>,
-    events: BTreeMap<AgentId, Vec<Event>>,
-    budgets: BTreeMap<BudgetId, Budget>,
+    pub(super) items: BTreeMap<AgentId, Vec<Item>>,
+    pub(super) steps: BTreeMap<RunId, Vec<Step>>,
+    pub(super) inbox: BTreeMap<AgentId, Vec<Post>>,
+    pub(super) wakeups: BTreeMap<WakeupId, Wakeup>,
+    pub(super) events: BTreeMap<AgentId, Vec<Event>>,
+    pub(super) budgets: BTreeMap<BudgetId, Budget>,
     reservations: BTreeMap<(BudgetId, AgentId), Amount>,
     /// How often each agent was claimed since its last commit.
-    claims: BTreeMap<AgentId, u64>,
+    pub(super) claims: BTreeMap<AgentId, u64>,
     recent: RecentCommits,
 }
 
@@ -131,12 +131,14 @@ impl Rows {
         }
         let AcceptedCommit { writer, events: derived } = commit.judge(&mut &*self)?;
         let mut wakeups = Vec::new();
+        let mut forgotten = Forgotten::by(&commit);
         for write in commit.writes {
             if let Write::ScheduleWakeup(wakeup) = &write {
                 wakeups.push(wakeup.clone());
             }
-            self.write(write, writer.as_ref())?;
+            self.write(write, writer.as_ref(), &mut forgotten)?;
         }
+        self.forget(&forgotten);
         let mut events = Vec::with_capacity(derived.len());
         for NewEvent { root, agent, body } in derived {
             let of_tree = self.events.entry(root).or_default();
@@ -184,7 +186,7 @@ impl Rows {
         u32::try_from(self.agents.iter().filter(|agent| fits(agent)).count()).unwrap_or(u32::MAX)
     }
 
-    fn write(&mut self, write: Write, writer: Option<&Agent>) -> Result<()> {
+    fn write(&mut self, write: Write, writer: Option<&Agent>, forgotten: &mut Forgotten) -> Result<()> {
         match write {
             Write::NewAgent(agent) => self.agents.push(agent),
             Write::Agent(row) => {
@@ -231,9 +233,9 @@ impl Rows {
                     events.retain(|event| event.seq >= below.min(last));
                 }
             }
-            Write::PruneAgent(id) => self.prune(id),
+            Write::PruneAgent(id) => self.prune(id, forgotten),
             Write::PruneEntity(kind, id) => {
-                self.prune_records(|record| (record.kind, &record.id) == (kind, &id));
+                self.prune_records(|record| (record.kind, &record.id) == (kind, &id), forgotten);
             }
             Write::Record(mut entity, _) => {
                 entity.version = self.entity(entity.kind, &entity.id).map_or(0, |known| known.version) + 1;
@@ -247,7 +249,7 @@ impl Rows {
 
     fn change(&mut self, change: &BudgetChange, writer: Option<&Agent>) {
         match (change, writer) {
-            (BudgetChange::Grant { tree, owner, .. }, _) => {
+            (BudgetChange::Granted { tree, owner, .. }, _) => {
                 let budget = BudgetId::Tree(*tree);
                 let unused = || Budget::unused(budget.clone(), owner.clone());
                 change.apply(self.budgets.entry(budget.clone()).or_insert_with(unused), None);
@@ -270,7 +272,7 @@ impl Rows {
         }
     }
 
-    fn settle(&mut self, agent: AgentId, settle: &BudgetChange) {
+    pub(super) fn settle(&mut self, agent: AgentId, settle: &BudgetChange) {
         let budgets = &mut self.budgets;
         self.reservations.retain(|(budget, holder), held| {
             if let Some(row) = budgets.get_mut(budget).filter(|_| *holder == agent) {
@@ -278,45 +280,6 @@ impl Rows {
             }
             *holder != agent
         });
-    }
-
-    fn prune(&mut self, id: AgentId) {
-        let kind = self.agent(id).map(|agent| agent.kind.clone());
-        self.agents.retain(|agent| agent.id != id);
-        let of_agent = self.runs.iter().filter(|run| run.agent == id);
-        self.removed.extend(of_agent.map(|run| {
-            let (owner, kind) = (run.owner.clone(), kind.clone());
-            (SpentBy { owner, kind, tree: None, agent: None, run: None }, run.spent.clone())
-        }));
-        self.runs.retain(|run| run.agent != id);
-        self.settle(id, &BudgetChange::lost());
-        self.budgets.remove(&BudgetId::Tree(id));
-        self.steps.retain(|run, _| self.runs.iter().any(|kept| kept.id == *run));
-        self.wakeups.retain(|_, wakeup| wakeup.agent != id);
-        self.items.remove(&id);
-        self.inbox.remove(&id);
-        self.events.remove(&id);
-        self.claims.remove(&id);
-        // Events of the tree refer to items by number; these items no longer exist.
-        for event in self.events.values_mut().flatten().filter(|event| event.agent == id) {
-            if let EventBody::Item { item, .. } = &mut event.body {
-                *item = None;
-            }
-        }
-        self.prune_records(|record| record.root == Some(id) || record.parent == Some(Parent::Agent(id)));
-    }
-
-    /// Removes records, with all that belong to them.
-    fn prune_records(&mut self, is_pruned: impl Fn(&Entity) -> bool) {
-        let (mut gone, mut kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.entities).into_iter().partition(|record| is_pruned(record));
-        while let Some(record) = gone.pop() {
-            let parent = Some(Parent::Record(record.kind, record.id));
-            let (below, others) = kept.into_iter().partition(|other: &Entity| other.parent == parent);
-            gone.extend::<Vec<_>>(below);
-            kept = others;
-        }
-        self.entities = kept;
     }
 
     /// Whether an agent has not ended, or has something to read.

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{BudgetChange, Commit, Expect, Result, Store, Write};
-use entourage_types::{AgentId, Allowance, Amount, Budget, BudgetId, Owner, Scope};
+use entourage_types::{
+    AgentId, Allowance, Amount, Budget, BudgetAction, BudgetId, Event, EventBody, Owner, Scope,
+};
 
 use super::{Found, Invariant::Usage, Snapshot};
 use crate::Fact;
@@ -58,6 +60,17 @@ pub(super) fn check(whole: &Snapshot, of_days: &[Budget], facts: &[Fact], found:
             take(commit, &mut counted, found);
         }
     }
+    for budget in &whole.budgets {
+        let BudgetId::Tree(root) = &budget.id else { continue };
+        let events = whole.events.get(root).map_or(&[][..], Vec::as_slice);
+        // Unless some were pruned, the events tell all.
+        if events.first().is_some_and(|first| first.seq == 1) {
+            let told = granted(events);
+            found.must(told == budget.granted, Usage, *root, || {
+                format!("its events tell of {told:?} granted, and {:?} is on record", budget.granted)
+            });
+        }
+    }
     let amounts = |budget: &Budget| (budget.spent, budget.presumed, budget.reserved, budget.granted);
     for budget in whole.budgets.iter().chain(of_days) {
         let expected = amounts(counted.budget(&budget.id));
@@ -65,6 +78,19 @@ pub(super) fn check(whole: &Snapshot, of_days: &[Budget], facts: &[Fact], found:
             format!("the commits add up to {expected:?}; the budget is {budget:?}")
         });
     }
+}
+
+/// What people granted a tree and did not take back, as its events tell it.
+fn granted(events: &[Event]) -> Amount {
+    let mut sum = Amount::default();
+    for event in events {
+        match event.body {
+            EventBody::Budget { action: BudgetAction::Grant, amount, .. } => sum += amount,
+            EventBody::Budget { action: BudgetAction::TakeBack, amount, .. } => sum -= amount,
+            _ => {}
+        }
+    }
+    sum
 }
 
 fn take(commit: &Commit, counted: &mut Counted, found: &mut Found) {
@@ -87,8 +113,15 @@ fn take(commit: &Commit, counted: &mut Counted, found: &mut Found) {
             (Write::Budget(change @ BudgetChange::Settle { .. }), Some(agent)) => {
                 counted.settle(agent, change);
             }
-            (Write::Budget(change @ BudgetChange::Grant { tree, .. }), _) => {
-                change.apply(counted.budget(&BudgetId::Tree(*tree)), None);
+            (Write::Budget(change @ BudgetChange::Granted { tree, action, amount, .. }), _) => {
+                let id = BudgetId::Tree(*tree);
+                let budget = counted.budget(&id);
+                let left = allowed(commit, &id).map(|allowance| budget.left(allowance));
+                let is_left = *action == BudgetAction::Grant || left.is_some_and(|left| left.holds(*amount));
+                found.must(is_left, Usage, *tree, || {
+                    format!("{amount:?} is taken back of {budget:?}, which has {left:?} left")
+                });
+                change.apply(budget, None);
             }
             (Write::PruneAgent(agent), _) => {
                 counted.settle(*agent, &BudgetChange::lost());

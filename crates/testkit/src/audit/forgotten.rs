@@ -1,8 +1,8 @@
 //! Forgotten agents: each agent that a tree's events tell of is there or has a tombstone, and nothing of a forgotten
-//! one is left. And the living: a store counts those that its rows show.
+//! one is left, nor what the events about it said. And the living: a store counts those that its rows show.
 
 use entourage_store::{AgentQuery, Commit, Error, Expect, Page, Result, Store};
-use entourage_types::{Agent, AgentId, EventBody, Parent, Scope, Time};
+use entourage_types::{Agent, AgentId, Event, EventBody, Parent, Scope, Time};
 
 use super::{
     Found,
@@ -24,14 +24,19 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
         }
     }
     for tombstone in &whole.tombstones {
-        let has_event = whole.events.get(&tombstone.root).is_some_and(|events| {
-            let of = tombstone.of.to_string();
-            let is_told = |body: &EventBody| matches!(body, EventBody::Record { id, .. } if *id == of);
-            events.iter().any(|event| is_told(&event.body))
-        });
-        found.must(has_event, Deletion, tombstone.agent, || {
+        let events = whole.events.get(&tombstone.root).map_or(&[][..], Vec::as_slice);
+        let of = tombstone.of.to_string();
+        let is_told = |body: &EventBody| matches!(body, EventBody::Record { id, .. } if *id == of);
+        let told = events.iter().find(|event| is_told(&event.body));
+        found.must(told.is_some(), Deletion, tombstone.agent, || {
             format!("no event reports that {} was forgotten", tombstone.of)
         });
+        let last = told.map_or(u64::MAX, |told| told.seq);
+        for event in events.iter().filter(|event| is_about(event, &tombstone.of, last)) {
+            found.must(event.body == event.body.clone().without_texts(), Deletion, tombstone.agent, || {
+                format!("{} was forgotten, and event {} still says {:?}", tombstone.of, event.seq, event.body)
+            });
+        }
         let Parent::Agent(gone) = tombstone.of else { continue };
         let left: Vec<&str> =
             whole.left.iter().filter(|(of, _)| *of == gone).map(|(_, what)| what.as_str()).collect();
@@ -48,6 +53,21 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
         found.must(rows == [false; 5], Deletion, gone, || {
             format!("it was forgotten, but has runs, questions, tasks, wake-ups or children: {rows:?}")
         });
+    }
+}
+
+/// Whether an event is about what was forgotten, which the event with the number `last` reports.
+fn is_about(event: &Event, of: &Parent, last: u64) -> bool {
+    match of {
+        Parent::Agent(gone) => {
+            let is_of_task = matches!(&event.body, EventBody::Task { task } if task.from == *gone);
+            event.agent == *gone || is_of_task
+        }
+        // Another record may have its id since.
+        Parent::Record(kind, id) => {
+            let of = event.body.record();
+            event.seq < last && of.is_some_and(|(noun, of)| (noun, &of) == (kind.as_str(), id))
+        }
     }
 }
 

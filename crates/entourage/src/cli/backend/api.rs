@@ -257,7 +257,7 @@ impl Backend {
         Ok(self.get::<List<Budget>>(&format!("agents/{agent}/budget")).await?.data)
     }
 
-    /// Grants the tree of an agent more.
+    /// Grants the tree of an agent more, or takes that back.
     pub(crate) async fn grant_budget(&self, agent: AgentId, more: GrantBudget) -> Result<Vec<Budget>> {
         let path = format!("agents/{agent}/budget");
         Ok(self.post_once::<List<Budget>>(&path, &more, None, &tail(agent)).await?.data)

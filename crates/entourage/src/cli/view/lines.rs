@@ -41,6 +41,7 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         | EventBody::Intervention { .. }
         | EventBody::Grant { .. }
         | EventBody::Session { .. }
+        | EventBody::Budget { .. }
         | EventBody::Record { .. } => true,
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),

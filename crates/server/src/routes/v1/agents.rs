@@ -200,8 +200,8 @@ async fn request_of_item(caller: Caller, Names(id, number): Names) -> Answer<Mod
 
 /// Forget an agent that has ended, and all below it, while its tree lives on
 ///
-/// Their transcripts, runs and records are removed; the tree's events keep their numbers, and what the agent was asked
-/// for and answered stays with the agent above it. A repeated request does nothing more.
+/// Their transcripts, runs and records are removed; the tree's events keep their numbers, without what was said, and
+/// what the agent was asked for and answered stays with the agent above it. A repeated request does nothing more.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/forget", tag = "agents", operation_id = "forgetAgent",
     params(("id" = schema::AgentId, Path, description = "The agent.")),

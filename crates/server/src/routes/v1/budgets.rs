@@ -31,9 +31,11 @@ async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<BudgetList> {
     Ok(Json(listed(caller.client.budgets(id).await?)))
 }
 
-/// Grant the tree of an agent more than its budget
+/// Grant the tree of an agent more than its budget, or take back what was granted
 ///
-/// All agents of the tree that wait for that go on at once.
+/// All agents of the tree that wait for more go on at once. At most $1,000,000 and 1,000,000,000,000 tokens are granted
+/// at once. With `take_back`, what was granted is taken back, as far as it is neither spent nor reserved. Either is an
+/// event of the tree, `budget`.
 #[utoipa::path(
     post, path = "/v1/agents/{id}/budget", tag = "agents", operation_id = "grantBudget",
     params(("id" = schema::AgentId, Path, description = "The agent."), IdempotencyKey),
@@ -44,9 +46,13 @@ async fn grant(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,
-    Body(more): Body<GrantBudget>,
+    Body(grant): Body<GrantBudget>,
 ) -> Answer<BudgetList> {
-    Ok(Json(listed(caller.client.grant_budget(id, more.into(), key.as_deref()).await?)))
+    let (client, key) = (&caller.client, key.as_deref());
+    Ok(Json(listed(match grant.take_back {
+        false => client.grant_budget(id, grant.into(), key).await?,
+        true => client.take_back_budget(id, grant.into(), key).await?,
+    })))
 }
 
 fn listed(states: Vec<BudgetState>) -> BudgetList {

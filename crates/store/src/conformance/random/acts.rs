@@ -43,6 +43,7 @@ pub(super) enum RandomWrite {
     Record { id: u8, stranger: bool, open: bool, text: Option<u8>, name: Option<u8>, below: Option<u8> },
     Forget { id: u8 },
     Prune { of: usize },
+    Tombstone { of: usize },
     Budget(RandomChange),
 }
 
@@ -69,7 +70,8 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
         2 => (0..4_usize).prop_map(|nth| RandomWrite::Woken { nth }),
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
         1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
-        1 => any_agent.prop_map(|of| RandomWrite::Prune { of }),
+        1 => any_agent.clone().prop_map(|of| RandomWrite::Prune { of }),
+        1 => any_agent.prop_map(|of| RandomWrite::Tombstone { of }),
         4 => budgets::change().prop_map(RandomWrite::Budget),
         1 => (0..4_u8).prop_map(|id| RandomWrite::Forget { id }),
         3 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), few(3), few(2), few(4))

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use entourage_types::{Agent, Allowance, Amount, BudgetId, Cost};
+use entourage_types::{Agent, Allowance, Amount, BudgetAction, BudgetId, Cost};
 use proptest::prelude::*;
 
 use super::{Known, owner};
@@ -36,8 +36,9 @@ pub(super) enum RandomChange {
     Settle {
         used: Option<(u64, u64)>,
     },
-    Grant {
+    Granted {
         to: usize,
+        action: BudgetAction,
         foreign: bool,
         amount: (u64, u64),
     },
@@ -72,9 +73,13 @@ pub(super) fn change() -> impl Strategy<Value = RandomChange> {
         4 => (budget(), foreign(), amounts())
             .prop_map(|(of, foreign, amount)| RandomChange::Reserve { of, foreign, amount }),
         2 => prop::option::of(amounts()).prop_map(|used| RandomChange::Settle { used }),
-        2 => (0..64_usize, foreign(), amounts())
-            .prop_map(|(to, foreign, amount)| RandomChange::Grant { to, foreign, amount }),
+        3 => (0..64_usize, action(), foreign(), amounts())
+            .prop_map(|(to, action, foreign, amount)| RandomChange::Granted { to, action, foreign, amount }),
     ]
+}
+
+fn action() -> impl Strategy<Value = BudgetAction> {
+    prop_oneof![2 => Just(BudgetAction::Grant), 1 => Just(BudgetAction::TakeBack)]
 }
 
 fn amount((cost, tokens): (u64, u64)) -> Amount {
@@ -118,10 +123,11 @@ impl Known {
             (RandomChange::Settle { used }, Some(_)) => {
                 BudgetChange::Settle { used: used.map(amount).unwrap_or_default(), is_all: used.is_some() }
             }
-            (RandomChange::Grant { to, foreign, amount: more }, None) => {
+            (RandomChange::Granted { to, action, foreign, amount: more }, None) => {
                 let of = self.agent(to);
                 let owner = if foreign { self.agent(to + 1).owner } else { of.owner };
-                BudgetChange::Grant { tree: of.root, owner, amount: amount(more) }
+                let (tree, by, amount) = (of.root, owner.clone(), amount(more));
+                BudgetChange::Granted { tree, owner, by, action, amount }
             }
             _ => return None,
         };
@@ -139,7 +145,7 @@ pub(super) fn note(commit: &Commit, budgets: &mut BTreeSet<BudgetId>) {
     for write in &commit.writes {
         match write {
             Write::Budget(BudgetChange::Reserve { budget, .. }) => budgets.insert(budget.clone()),
-            Write::Budget(BudgetChange::Grant { tree, .. }) => budgets.insert(BudgetId::Tree(*tree)),
+            Write::Budget(BudgetChange::Granted { tree, .. }) => budgets.insert(BudgetId::Tree(*tree)),
             _ => false,
         };
     }

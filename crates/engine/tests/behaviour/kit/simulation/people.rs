@@ -287,8 +287,14 @@ impl People {
                     continue;
                 }
                 (_, Some(Cause::Budget { shortage, .. })) => {
-                    let granted = node.client(owner).grant_budget(*id, more(&shortage), None).await;
-                    drop(node.came_of(Request::Grant, granted));
+                    // More than is needed, and less again: agents that were woken may be faster.
+                    let (client, more) = (node.client(owner), more(&shortage));
+                    for _ in 0..2 {
+                        let granted = client.grant_budget(*id, more, None).await;
+                        drop(node.came_of(Request::Grant, granted));
+                    }
+                    let taken = client.take_back_budget(*id, more, None).await;
+                    drop(node.came_of(Request::TakeBack, taken));
                 }
                 _ => continue,
             }

@@ -18,6 +18,7 @@ pub(super) enum Request {
     Send,
     Answer,
     Grant,
+    TakeBack,
     Intervene(Action),
     Forget,
     Remind,
@@ -32,6 +33,8 @@ impl Request {
     fn may_fail_with(self, error: &Error) -> bool {
         match self {
             Self::Read | Self::Create | Self::Grant | Self::Follow | Self::RunJob | Self::Reload => false,
+            // An agent that it woke has reserved it.
+            Self::TakeBack => matches!(error, Error::Invalid(_)),
             // The agent may have been forgotten meanwhile.
             Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_) | Error::NotFound { .. }),
             // The same, or its schedule went with it.
