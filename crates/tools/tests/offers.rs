@@ -40,7 +40,10 @@ fn documented() -> Vec<(String, String)> {
     let word = |cell: &str| cell.trim().trim_matches('`').to_owned();
     rows.map(|row| {
         let cells: Vec<&str> = row.split('|').collect();
-        assert!(cells.len() == 6 && cells.iter().skip(1).take(4).all(|cell| !cell.trim().is_empty()), "{row}");
+        assert!(
+            cells.len() == 6 && cells.iter().skip(1).take(4).all(|cell| !cell.trim().is_empty()),
+            "{row}"
+        );
         (word(cells[1]), word(cells[3]))
     })
     .collect()

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_api::{Author, Delta, Event, EventBody, Intervention, Item, ItemBody, Piece, Question, Task};
 use entourage_types::{
-    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, NoticeCode, OnEnd, PostId,
-    QuestionId, QuestionStatus, RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
+    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, NoticeCode, OnEnd, PostId, QuestionId,
+    QuestionStatus, RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
 };
 
 use super::describe;
@@ -287,9 +287,7 @@ impl Progress {
             // An agent that reads a message is at work; the event that shows it comes with the next message.
             ItemBody::Message { .. } => member.status = Status::Running,
             ItemBody::Notice { code, .. } => member.over_budget |= code == NoticeCode::OverBudget.as_str(),
-            ItemBody::Decision { .. }
-            | ItemBody::Digest { .. }
-            | ItemBody::Context { .. } => {}
+            ItemBody::Decision { .. } | ItemBody::Digest { .. } | ItemBody::Context { .. } => {}
         }
     }
 

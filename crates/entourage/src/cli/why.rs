@@ -62,7 +62,8 @@ impl Why {
 fn reads(why: &Reason, agent: AgentId, is_at_work: bool, again: &str) -> String {
     let unread = format!("not read yet: {}", why.unread.join(", "));
     if !is_at_work {
-        let start = format!("entourage run --resume {agent}{again}, or for all agents: entourage serve{again}");
+        let start =
+            format!("entourage run --resume {agent}{again}, or for all agents: entourage serve{again}");
         return format!("{unread}. No process works on it; start one with: {start}");
     }
     match &why.cause {

@@ -198,7 +198,10 @@ fn a_run_shows_the_whole_of_what_a_budget_lacks_and_no_more_of_it_after_a_grant(
     let picture = words(&terminal.draws("what to grant:"));
     assert!(picture.contains("saver waits for a budget"), "{picture}");
     let told = "the tree's budget has 50 tokens left, and the next call may take ";
-    assert!(picture.contains(told) && picture.contains(" tokens; what to grant: entourage why agt_"), "{picture}");
+    assert!(
+        picture.contains(told) && picture.contains(" tokens; what to grant: entourage why agt_"),
+        "{picture}"
+    );
     drop(terminal);
     place.entourage(&["budget", "--grant-tokens", "100000"]).good();
     let mut terminal = start(&["run", "--resume"]);

@@ -13,7 +13,8 @@ use super::{
 fn place() -> (DataDir, Model) {
     let place = DataDir::new();
     let kind = |name: &str, keys: &str| {
-        let file = format!("---\nname: {name}\ndescription: Notes.\ntools: [create_note]\n{keys}---\nNote it.\n");
+        let file =
+            format!("---\nname: {name}\ndescription: Notes.\ntools: [create_note]\n{keys}---\nNote it.\n");
         place.write(&format!("data/kinds/{name}.md"), &file);
     };
     kind("clerk", "approval:\n  - tools: create_note\nlimits: {max_tree_tokens: 1000000}\n");
