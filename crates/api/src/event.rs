@@ -100,7 +100,7 @@ pub enum EventBody {
         /// How many attempts there were before that.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
-        /// What went wrong.
+        /// What went wrong, or that the budget that it waited for has room again.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },

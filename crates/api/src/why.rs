@@ -19,6 +19,9 @@ pub struct Why {
     pub text: String,
     /// The agent itself, the agent that it waits for, and so on to the one with the last cause.
     pub chain: Vec<WhyLink>,
+    /// What the agent itself has yet to read, in the order in which it came: `message`, `answer`, `result`, or an
+    /// intervention by its action.
+    pub unread: Vec<String>,
 }
 
 /// Why one agent of the chain does not go on.

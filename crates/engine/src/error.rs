@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, ThreadKey};
+use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, RunId, ThreadKey};
 
 /// An error of the engine. Variants say what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,16 @@ pub enum Error {
         noun: &'static str,
         /// The id given.
         id: String,
+    },
+    /// A run has no such model call with an answer on record.
+    #[error("there is no request {number} of run `{run}`, whose model has answered {}", calls(*.answered))]
+    NoRequest {
+        /// The run.
+        run: RunId,
+        /// The number given.
+        number: u32,
+        /// How many model calls of the run have an answer.
+        answered: usize,
     },
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
@@ -180,4 +190,8 @@ impl Error {
     pub(crate) fn not_found(noun: &'static str, id: impl ToString) -> Self {
         Self::NotFound { noun, id: id.to_string() }
     }
+}
+
+fn calls(answered: usize) -> String {
+    if answered == 1 { "1 call".to_owned() } else { format!("{answered} calls") }
 }

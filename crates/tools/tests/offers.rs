@@ -31,6 +31,35 @@ fn the_toolbox_has_file_tools_only_with_a_directory() {
     assert_eq!(more.len(), always.len() + 2);
 }
 
+/// The rows of the table in `docs/kinds.md` whose second column says what a tool does.
+fn documented() -> Vec<(String, String)> {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/kinds.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, table) = page.split_once("| tool | what it does | effect | offered |\n").unwrap();
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with('|'));
+    let word = |cell: &str| cell.trim().trim_matches('`').to_owned();
+    rows.map(|row| {
+        let cells: Vec<&str> = row.split('|').collect();
+        assert!(
+            cells.len() == 6 && cells.iter().skip(1).take(4).all(|cell| !cell.trim().is_empty()),
+            "{row}"
+        );
+        (word(cells[1]), word(cells[3]))
+    })
+    .collect()
+}
+
+#[test]
+fn the_page_about_kinds_has_every_built_in_tool_with_its_effect() {
+    let settings = json!({ "files": "/srv/docs" });
+    let tools = builtin(serde_json::from_value(settings).unwrap());
+    let tools: Vec<_> =
+        tools.iter().map(|tool| (tool.name().to_owned(), tool.effect().to_string())).collect();
+    let mut documented = documented();
+    documented.sort();
+    assert_eq!(documented, tools, "docs/kinds.md, crates/tools/src/all.rs");
+}
+
 #[test]
 fn every_tool_offer_has_a_simple_documented_schema() {
     let settings = json!({ "files": "/srv/docs", "search": { "searxng_url": "http://127.0.0.1:1" } });

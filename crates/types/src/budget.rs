@@ -237,15 +237,24 @@ impl Shortage {
         let Allowance { cost, tokens } = self.needs;
         Amount { cost: cost.unwrap_or_default(), tokens: tokens.unwrap_or_default() }
     }
+
+    /// That it is over.
+    #[must_use]
+    pub fn over(&self) -> String {
+        format!("{} has room again", self.of())
+    }
+
+    fn of(&self) -> String {
+        match &self.budget {
+            BudgetId::Tree(_) => "the tree's budget".to_owned(),
+            BudgetId::Day(day, _) => format!("the budget of {day}"),
+        }
+    }
 }
 
 impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = match &self.budget {
-            BudgetId::Tree(_) => "the tree's budget".to_owned(),
-            BudgetId::Day(day, _) => format!("the budget of {day}"),
-        };
-        write!(f, "{of} has {} left, and the next call may take {}", self.left, self.needs)
+        write!(f, "{} has {} left, and the next call may take {}", self.of(), self.left, self.needs)
     }
 }
 

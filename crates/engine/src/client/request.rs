@@ -103,16 +103,19 @@ impl Client {
     /// The request of a run's model call, numbered from 1, as the model received it.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such run, or no answer to such a call on record.
+    /// [`Error::NotFound`] if there is no such run, [`Error::NoRequest`] if no answer to such a call is on record.
     pub async fn request(&self, id: RunId, number: u32) -> Result<RebuiltRequest> {
         let run = self.run(id).await?;
         let agent = self.agent(run.agent).await?;
         let query = ItemQuery { run: Some(id), ..ItemQuery::of(run.agent, 0, u32::MAX) };
         let of_run = self.engine.store().items(&self.scope, query).await?;
         let key = StepKey::Model(number);
-        let turn =
-            of_run.into_iter().find(|item| item.step.as_ref() == Some(&key) && turn_in(item).is_some());
-        let turn = turn.ok_or_else(|| Error::not_found("request", format!("{id}/{number}")))?;
+        let (mut answered, mut turn) = (0, None);
+        for item in of_run.into_iter().filter(|item| turn_in(item).is_some()) {
+            answered += usize::from(matches!(item.step, Some(StepKey::Model(_))));
+            turn = turn.or_else(|| (item.step.as_ref() == Some(&key)).then_some(item));
+        }
+        let turn = turn.ok_or(Error::NoRequest { run: id, number, answered })?;
         let kind = self.engine.kind_of(&agent, Some(&run)).await?;
         let read = kind.context.summaries as usize;
         let (sessions, from) = self.sessions_until(&agent, turn.session, read).await?;

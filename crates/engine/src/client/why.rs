@@ -31,6 +31,8 @@ impl Client {
     pub async fn why(&self, agent: AgentId) -> Result<Why> {
         let mut agent = self.agent(agent).await?;
         let (mut chain, mut seen) = (Vec::new(), HashSet::new());
+        let posts = self.inbox(&agent).await?;
+        let unread = posts.iter().map(|post| word(&post.body)).collect();
         loop {
             seen.insert(agent.id);
             let (cause, since, next) = self.cause(&agent).await?;
@@ -38,7 +40,7 @@ impl Client {
             chain.push(Link { agent: id, kind, title, since, cause });
             match next {
                 Some(next) if chain.len() < LONGEST && !seen.contains(&next.id) => agent = next,
-                _ => return Ok(Why::new(chain)),
+                _ => return Ok(Why::new(chain, unread)),
             }
         }
     }
@@ -218,6 +220,16 @@ impl Client {
         let latest =
             RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::<Intervention>::default() };
         Ok(self.records(latest).await?.into_iter().find(|done| done.action == Action::Pause))
+    }
+}
+
+/// What a post is, in a word.
+const fn word(body: &PostBody) -> &'static str {
+    match body {
+        PostBody::Message { .. } => "message",
+        PostBody::Intervention { action, .. } => action.as_str(),
+        PostBody::Answer { .. } => "answer",
+        PostBody::Done { .. } => "result",
     }
 }
 

@@ -343,6 +343,29 @@ async fn a_met_budget_is_said_once_and_shown_and_the_model_reads_nothing_of_it()
     assert_eq!(rebuilt.doubt, None, "the limit on the answer is part of what is proved");
 }
 
+#[tokio::test]
+async fn after_a_grant_the_events_say_that_the_budget_has_room_and_not_what_it_lacked() {
+    let world = World::builder(answering()).kinds(limited(10)).start().await;
+    let root = world.ask("Go.").await;
+    asleep_over_budget(&world, &root).await;
+    let before = world.client().events(root.id, 0, 100).await.unwrap();
+    let errors = |events: Vec<Event>| {
+        let error = |event: Event| match event.body {
+            EventBody::Step { error, .. } => error,
+            _ => None,
+        };
+        events.into_iter().filter_map(error).collect::<Vec<_>>()
+    };
+    let last = before.last().map_or(0, |event| event.seq);
+    let lacked = errors(before);
+    assert!(lacked.iter().all(|why| why.contains("tokens left, and the next call may take")), "{lacked:?}");
+    let more = Amount { tokens: 100_000, ..Amount::default() };
+    person(&world).grant_budget(root.id, more, None).await.unwrap();
+    world.ended(root.id).await;
+    let after = errors(world.client().events(root.id, last, 100).await.unwrap());
+    assert_eq!(after, ["the tree's budget has room again"]);
+}
+
 /// What is granted by mistake changes nothing, and its key is not used up.
 #[tokio::test]
 async fn a_grant_that_must_be_a_mistake_is_refused_and_changes_nothing() {

@@ -117,6 +117,29 @@ async fn an_idle_agent_is_paused_and_resumed_without_a_new_run() {
     assert_eq!(model.requests().len(), 1);
 }
 
+/// For up to a day, by the call itself.
+#[tokio::test]
+async fn an_agent_in_a_long_wait_reads_a_message_when_it_wakes_and_a_new_instruction_at_once() {
+    for action in [Action::Steer, Action::Modify] {
+        let wait = Script::call("wait", json!({ "seconds": 86_400 }));
+        let model = ScriptedModel::new([wait, Script::text("Done.")]);
+        let world = World::scripted(&model, first_tools()).await;
+        let root = world.ask("Wait a day.").await;
+        world.asleep(&root).await;
+        person(&world).intervene(root.id, action, Some("Hurry.")).await.unwrap();
+        if action == Action::Steer {
+            world.engine().advance(root.id).await.unwrap();
+            assert_eq!(model.requests().len(), 1, "it sleeps on");
+            assert_eq!(person(&world).why(root.id).await.unwrap().unread(), ["message"]);
+            world.clock().advance(Duration::from_secs(86_401));
+        }
+        assert_eq!(world.ended(root.id).await.status, Status::Succeeded, "{action}");
+        let last = model.requests().remove(1);
+        assert!(format!("{:?}", last.messages.last()).contains("Hurry."), "{action}: {last:?}");
+        assert!(person(&world).why(root.id).await.unwrap().unread().is_empty());
+    }
+}
+
 /// Shows: S3-R012.
 #[tokio::test]
 async fn a_comment_is_recorded_as_an_event_and_never_shown_to_the_agent() {

@@ -11,7 +11,6 @@ use super::{
     globals::Globals,
     id_input::IdInput,
     out, question,
-    text::text,
 };
 
 const AFTER_HELP: &str = "\
@@ -162,7 +161,7 @@ impl Answer {
                     format!("continue with: entourage run --resume {}{}", question.root, globals.again())
                 }
             };
-            out::note(text![question::in_short(&question, out::stderr()), " (", question.id, ")"]);
+            out::note(question::with_id(&question, out::stderr()));
             out::note(format!("{}; {next}", question.status));
         }
         Ok(Exit::Done)

@@ -59,14 +59,13 @@ impl Budget {
         } else {
             backend.budgets(agent).await?
         };
-        if globals.json {
-            out::json(&budgets)?;
-            return Ok(Exit::Done);
-        }
         for budget in &budgets {
-            out::result(line(budget))?;
+            match globals.json {
+                true => out::json(budget)?,
+                false => out::result(line(budget))?,
+            }
         }
-        if !globals.quiet {
+        if !globals.json && !globals.quiet {
             if budgets.is_empty() {
                 out::note(
                     "no budget limits this agent; set `limits.max_tree_cost` or `limits.max_tree_tokens` in the kind of the \

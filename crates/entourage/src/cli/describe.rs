@@ -12,10 +12,15 @@ use super::{budget, paint::Paint, text::Text};
 
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
+/// How much of what the engine tells a line shows: all of it, unless it quotes a long error.
+pub(crate) const TOLD: usize = 400;
 /// How much of a name is shown, in characters.
 const NAME: usize = 60;
 /// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
+
+/// What an agent or a run is that is stored as running, while no process works on it.
+pub(crate) const SUSPENDED: &str = "suspended";
 
 /// What an agent does whose next model call has no room in a budget.
 pub(crate) const WAITS_FOR_BUDGET: &str = "waits for a budget";
@@ -54,7 +59,7 @@ pub(crate) fn standing(agent: &Agent, is_at_work: bool, paint: Paint) -> (Text, 
 /// The state of an agent as text alone, for exports.
 pub(crate) fn stands(agent: &Agent, is_at_work: bool) -> String {
     match agent.status {
-        shown if is_suspended(shown, is_at_work) => "suspended".into(),
+        shown if is_suspended(shown, is_at_work) => SUSPENDED.into(),
         shown => status(shown, agent.waiting_on),
     }
 }
@@ -131,7 +136,7 @@ pub(crate) fn again(left: Duration, error: &str) -> String {
         seconds @ 1..60 => format!("trying again in {seconds} s"),
         _ => format!("trying again in {}", duration(left)),
     };
-    if error.is_empty() { left } else { format!("{left} ({})", short(error)) }
+    if error.is_empty() { left } else { format!("{left} ({})", cut(error, TOLD)) }
 }
 
 /// What a notice is about.
@@ -207,7 +212,7 @@ fn body(body: &ItemBody) -> Option<String> {
         ItemBody::Decision { name: of, value, why, .. } => {
             format!("decides {}: {}", name(of), short(&decision(value.as_ref(), why.as_deref())))
         }
-        ItemBody::Notice { text, .. } => short(text),
+        ItemBody::Notice { text, .. } => cut(text, TOLD),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
         ItemBody::Context { entries } => format!("context: {}", short(&context(entries, ", "))),
     })

@@ -199,7 +199,10 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "receiver", .. } => {
                 Self::not_found(format!("{text}. `entourage webhooks` lists them"))
             }
-            Error::NotFound { .. } => Self::not_found(text),
+            Error::NotFound { noun: "run", .. } => {
+                Self::not_found(format!("{text}. `entourage runs` lists them"))
+            }
+            Error::NotFound { .. } | Error::NoRequest { .. } => Self::not_found(text),
             Error::Kinds(mistakes) => {
                 Self::usage(format!("{mistakes}. `entourage kinds check` checks the files again"))
             }

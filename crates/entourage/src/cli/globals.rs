@@ -21,7 +21,7 @@ pub(crate) struct Globals {
     /// The model, as provider::name, or `rehearsal` [env: ENTOURAGE_MODEL]
     #[arg(long, global = true, value_name = "MODEL")]
     pub(crate) model: Option<String>,
-    /// Print JSON on stdout, for programs
+    /// Print JSON on stdout, for programs: one object a line, and for a list a line for each entry
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Print only the result and errors

@@ -1,10 +1,10 @@
-//! Finds the agent, question or grant that a user means: by its id, by a part of it, or the newest.
+//! Finds the agent, run, question or grant that a user means: by its id, by a part of it, or the newest.
 
 use std::{fmt::Display, str::FromStr};
 
 use async_trait::async_trait;
-use entourage_api::ListAgents;
-use entourage_types::{AgentId, GrantId, QuestionId};
+use entourage_api::{ListAgents, ListRuns};
+use entourage_types::{AgentId, GrantId, QuestionId, RunId};
 
 use super::{
     backend::{Backend, Result},
@@ -125,6 +125,24 @@ impl Named for AgentId {
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let all = backend.all_agents().await?;
         Ok(all.into_iter().map(|agent| (agent.id, format!("{}: {}", agent.kind, agent.title))).collect())
+    }
+}
+
+#[async_trait]
+impl Named for RunId {
+    const NOUN: &'static str = "run";
+    const PREFIX: &'static str = Self::PREFIX;
+    const LIST: &'static str = "entourage runs";
+    const NONE: &'static str = "there is no run yet. `entourage run \"…\"` starts one";
+
+    async fn last(backend: &Backend) -> Result<Option<Self>> {
+        let newest = ListRuns { limit: Some(1), ..ListRuns::default() };
+        Ok(backend.runs(&newest).await?.data.first().map(|run| run.id))
+    }
+
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
+        let all = backend.all_runs().await?;
+        Ok(all.into_iter().map(|run| (run.id, format!("{}: {}", run.agent, run.status))).collect())
     }
 }
 

@@ -8,6 +8,7 @@ use std::{
 
 use clap::Args;
 use entourage::settings::{FILE, template};
+use serde_json::json;
 
 use super::{
     backend::Result,
@@ -56,8 +57,10 @@ impl Init {
         for (path, text) in missing {
             write(path, text)
                 .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
-            if !globals.quiet {
-                out::result(format!("wrote {}", path.display()))?;
+            match (globals.json, globals.quiet) {
+                (true, _) => out::json(&json!({ "file": path }))?,
+                (false, true) => {}
+                (false, false) => out::result(format!("wrote {}", path.display()))?,
             }
         }
         if !globals.quiet {

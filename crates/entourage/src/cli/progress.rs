@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_api::{Author, Delta, Event, EventBody, Intervention, Item, ItemBody, Piece, Question, Task};
 use entourage_types::{
-    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, OnEnd, PostId, QuestionId,
+    Action, AgentId, CallId, Cost, InterventionId, InterventionStatus, NoticeCode, OnEnd, PostId, QuestionId,
     QuestionStatus, RunId, ShownStatus, Status, StopReason, TaskId, Time, Usage, WaitingOn,
 };
 
@@ -56,6 +56,8 @@ pub(crate) struct Member {
     calls: Vec<(CallId, String)>,
     /// When it calls the model again, and why.
     again: Option<(Time, String)>,
+    /// Whether that is because a budget has no room, until more is granted.
+    over_budget: bool,
     /// The text that it has streamed so far.
     pub(crate) text: String,
     /// The tool that it is about to call.
@@ -129,6 +131,19 @@ impl Progress {
         (self.runs.values().map(|(usage, _)| *usage).sum(), cost)
     }
 
+    /// The agents whose next model call a budget has no room for, each with what is missing.
+    pub(crate) fn over_budget(&self) -> impl Iterator<Item = (AgentId, &str)> {
+        let waiting = self.members.iter().filter(|member| member.waits_for_budget());
+        waiting.filter_map(|member| member.again.as_ref().map(|(_, error)| (member.id, error.as_str())))
+    }
+
+    /// Records that no budget keeps an agent waiting any more; no event shows that before it goes on.
+    pub(crate) fn has_room(&mut self, agent: AgentId) {
+        if let Some(member) = self.member_mut(agent) {
+            (member.over_budget, member.again) = (false, None);
+        }
+    }
+
     /// The unanswered questions, oldest first.
     pub(crate) fn open_questions(&self) -> impl Iterator<Item = &Question> {
         self.questions.values()
@@ -159,6 +174,7 @@ impl Progress {
                 told: Status::Idle,
                 calls: Vec::new(),
                 again: None,
+                over_budget: false,
                 text: String::new(),
                 about_to: None,
             }),
@@ -271,10 +287,8 @@ impl Progress {
             ItemBody::Output { call, .. } => member.calls.retain(|(open, _)| open != call),
             // An agent that reads a message is at work; the event that shows it comes with the next message.
             ItemBody::Message { .. } => member.status = Status::Running,
-            ItemBody::Decision { .. }
-            | ItemBody::Notice { .. }
-            | ItemBody::Digest { .. }
-            | ItemBody::Context { .. } => {}
+            ItemBody::Notice { code, .. } => member.over_budget |= code == NoticeCode::OverBudget.as_str(),
+            ItemBody::Decision { .. } | ItemBody::Digest { .. } | ItemBody::Context { .. } => {}
         }
     }
 
@@ -310,6 +324,7 @@ impl Progress {
                 let kinds: Vec<&str> = working.map(|task| task.kind.as_str()).collect();
                 if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
             }
+            Status::Waiting if member.waits_for_budget() => describe::WAITS_FOR_BUDGET.into(),
             Status::Waiting if member.waiting_on == Some(WaitingOn::Retry) => match &member.again {
                 Some((due, error)) => describe::again(due.since(Time::now()), error),
                 None => describe::status(member.shown(), member.waiting_on),
@@ -335,8 +350,13 @@ impl Member {
         self.waiting_on == Some(WaitingOn::Resume)
     }
 
+    fn waits_for_budget(&self) -> bool {
+        self.over_budget && (self.status, self.waiting_on) == (Status::Waiting, Some(WaitingOn::Retry))
+    }
+
     fn stands(&mut self, status: Status, waiting_on: Option<WaitingOn>) {
         (self.status, self.waiting_on) = (status, waiting_on);
+        self.over_budget &= status == Status::Waiting;
         if status.is_terminal() {
             self.calls.clear();
         }

@@ -20,6 +20,11 @@ pub(crate) fn in_short(question: &Question, paint: Paint) -> Text {
     text![lead(question, paint), " ", asked]
 }
 
+/// The same with its id, by which it is answered.
+pub(crate) fn with_id(question: &Question, paint: Paint) -> Text {
+    text![in_short(question, paint), " ", paint.dim(format!("({})", question.id))]
+}
+
 /// The whole question, with its options and its deadline; each line with its end.
 pub(crate) fn in_full(question: &Question, paint: Paint) -> Text {
     let columns = screen::columns();

@@ -8,12 +8,14 @@ use super::{
     backend::{self, Purpose, Result},
     failure::Exit,
     globals::Globals,
+    id_input::IdInput,
     out,
 };
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage request run_0199… 1           the first request of this run, as the model received it
+  entourage request @last 1               that of the newest run
   entourage request run_0199… 3 --json    for programs, with tools, schema and times
   entourage request run_0199… 7 --item    that of item 7: a turn, a decision or a summary
 
@@ -23,8 +25,8 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Request {
-    /// The run's id
-    run: RunId,
+    /// The run's id; `entourage runs` shows it
+    run: IdInput<RunId>,
     /// Which turn of the run, from 1
     #[arg(value_name = "N")]
     number: u32,
@@ -36,9 +38,10 @@ pub(crate) struct Request {
 impl Request {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+        let run = self.run.find(&backend).await?;
         let request = match self.item {
-            true => backend.model_request_of_item(self.run, self.number).await?,
-            false => backend.model_request(self.run, self.number).await?,
+            true => backend.model_request_of_item(run, self.number).await?,
+            false => backend.model_request(run, self.number).await?,
         };
         if globals.json {
             out::json(&request)?;

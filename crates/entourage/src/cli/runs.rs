@@ -74,14 +74,25 @@ impl Runs {
             which.cursor = next_cursor;
         };
         runs.truncate(most);
+        let mut any_suspended = false;
         for run in &runs {
-            match globals.json {
-                true => out::json(run)?,
-                false => write(run)?,
+            if globals.json {
+                out::json(run)?;
+                continue;
             }
+            let is_suspended = backend.is_suspended(run).await?;
+            any_suspended |= is_suspended;
+            write(run, is_suspended)?;
         }
         if globals.json || globals.quiet {
             return Ok(Exit::Done);
+        }
+        if any_suspended {
+            let again = globals.again();
+            out::note(format!(
+                "no process works on the suspended runs; continue one with: entourage run --resume AGENT{again}, or \
+                 all with: entourage serve{again}"
+            ));
         }
         if more {
             out::note(format!("there are more; show them with: --limit {}", most.saturating_mul(10)));
@@ -93,16 +104,21 @@ impl Runs {
     }
 }
 
-fn write(run: &Run) -> Result<()> {
+/// Writes a run. Nobody knows how long a suspended one was at work before its process ended.
+fn write(run: &Run, is_suspended: bool) -> Result<()> {
     let paint = out::stdout();
     let status = describe::status(run.status, run.waiting_on);
     let reason = run.stop_reason.filter(|reason| *reason != StopReason::Completed);
     let status = reason.map_or(status.clone(), |reason| format!("{status} ({reason})"));
     let took = describe::duration(run.ended.unwrap_or_else(Time::now).since(run.started));
-    let (sign, spent) = (describe::sign(run.status), describe::spent(run.usage.into(), run.cost));
+    let (shown, status, took) = match is_suspended {
+        true => (ShownStatus::Waiting, describe::SUSPENDED.to_owned(), format!("begun {took} ago")),
+        false => (run.status, status, took),
+    };
+    let (sign, spent) = (describe::sign(shown), describe::spent(run.usage.into(), run.cost));
     let (id, agent) = (paint.dim(run.id), paint.dim(run.agent));
     let error =
         run.error.as_deref().map_or_else(String::new, |error| format!(" {}", describe::cut(error, 80)));
-    let (sign, status) = (paint.status(run.status, sign), paint.status(run.status, status));
+    let (sign, status) = (paint.status(shown, sign), paint.status(shown, status));
     out::result(text![sign, " ", id, " ", status, " ", took, " ", spent, " ", agent, error])
 }

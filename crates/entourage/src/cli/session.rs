@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_api::{Author, Event, EventBody, ItemBody, Question};
+use entourage_api::{Author, Cause, Event, EventBody, ItemBody, Question};
 use entourage_types::{About, AgentId, PostId, QuestionId, Status};
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +23,7 @@ use super::{
     progress::{Progress, Standstill},
     question,
     text::text,
+    tree::LOOKED_AT,
     view::View,
 };
 
@@ -115,6 +116,7 @@ impl Session {
                     heard = item_of(&event, root).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
                 }
+                look_for_room(&backend, &mut progress).await?;
             }
         }
         let follow = backend.follow(root, progress.last).await?;
@@ -351,6 +353,18 @@ impl Session {
             self.asking = Some(question.clone());
         }
     }
+}
+
+/// Finds out which agents a budget no longer keeps waiting: a grant is no event.
+async fn look_for_room(backend: &Backend, progress: &mut Progress) -> Result<()> {
+    let short: Vec<AgentId> = progress.over_budget().take(LOOKED_AT).map(|(agent, _)| agent).collect();
+    for agent in short {
+        let waits = |cause: &Cause| matches!(cause, Cause::Budget { .. });
+        if !backend.why(agent).await?.chain.first().is_some_and(|link| waits(&link.cause)) {
+            progress.has_room(agent);
+        }
+    }
+    Ok(())
 }
 
 /// The number of the root's item in an event.

@@ -27,7 +27,7 @@ Examples:
 As of an event, the usage of a run under way is that of when it last began, woke or went to sleep.";
 
 /// How many agents are asked what they wait for: each is a request of its own.
-const LOOKED_AT: usize = 50;
+pub(super) const LOOKED_AT: usize = 50;
 
 /// Show a tree of agents: parents and sub-agents, their status and usage
 #[derive(Debug, Args)]
@@ -130,8 +130,7 @@ pub(super) fn show(
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
     }
     for question in questions {
-        let (asked, id) = (question::in_short(question, paint), paint.dim(question.id));
-        out::result(text![asked, " ", id])?;
+        out::result(question::with_id(question, paint))?;
     }
     out::result(paint.dim(describe::spent(total.usage.into(), total.cost)))
 }

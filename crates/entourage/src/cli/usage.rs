@@ -56,7 +56,7 @@ pub(crate) struct Usage {
     model: Option<String>,
     /// Only this run
     #[arg(long, value_name = "RUN")]
-    run: Option<RunId>,
+    run: Option<IdInput<RunId>>,
 }
 
 impl Usage {
@@ -73,6 +73,10 @@ impl Usage {
         };
         let under = match under {
             Some(agent) => Some(agent.find(&backend).await?),
+            None => None,
+        };
+        let run = match run {
+            Some(run) => Some(run.find(&backend).await?),
             None => None,
         };
         let query = ReportUsage { group_by: by, from, to, tree, agent, under, run, kind, model };

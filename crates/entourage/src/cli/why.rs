@@ -41,13 +41,37 @@ impl Why {
             return Ok(Exit::Done);
         }
         show(&why)?;
+        if globals.quiet {
+            return Ok(Exit::Done);
+        }
         let over = overspent(&backend, &why).await?;
-        if let Some(end) = what_ends(&why, over).filter(|_| !globals.quiet) {
+        if let Some(end) = what_ends(&why, over) {
             // Where it is a command, it acts on the same data.
             let again = if end.contains("entourage ") { globals.again() } else { String::new() };
             out::note(format!("{end}{again}"));
         }
+        if !why.unread.is_empty() {
+            let root = backend.agent(agent).await?.root;
+            out::note(reads(&why, agent, backend.is_at_work(Some(root)), &globals.again()));
+        }
         Ok(Exit::Done)
+    }
+}
+
+/// When an agent reads what it has yet to read.
+fn reads(why: &Reason, agent: AgentId, is_at_work: bool, again: &str) -> String {
+    let unread = format!("not read yet: {}", why.unread.join(", "));
+    if !is_at_work {
+        let start =
+            format!("entourage run --resume {agent}{again}, or for all agents: entourage serve{again}");
+        return format!("{unread}. No process works on it; start one with: {start}");
+    }
+    match &why.cause {
+        Cause::Timer { .. } | Cause::Question { .. } if why.chain.len() == 1 => {
+            let sooner = format!("entourage modify {agent}{again} \"…\"");
+            format!("{unread}. It reads that once this has ended; to drop what it waits for: {sooner}")
+        }
+        _ => unread,
     }
 }
 
@@ -68,7 +92,7 @@ fn show(why: &Reason) -> Result<()> {
             tail
         ])?;
     }
-    out::result(describe::cut(&why.text, 400))
+    out::result(describe::cut(&why.text, describe::TOLD))
 }
 
 /// A cause in few words.

@@ -8,6 +8,7 @@ use std::{
 use super::{
     data_dir::{DataDir, Ended, Patience, id},
     model::Model,
+    terminal::Terminal,
 };
 
 /// A place with a kind whose tree may use no more tokens than this.
@@ -98,7 +99,7 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
         "budget of the tree: 100050 tokens of 100050 tokens left · 100000 tokens of that granted\n"
     );
     running.succeeds();
-    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     assert_eq!((&budget["allowance"]["tokens"], &budget["granted"]["tokens"]), (&50.into(), &100_000.into()));
     let agents = place.entourage(&["agents", "--json"]).good().stdout;
     let used = place.entourage(&["usage", "--tree", id(&agents, "agt_")]).good().stdout;
@@ -174,7 +175,7 @@ fn a_grant_in_money_lets_work_that_lacks_money_go_on() {
     assert_eq!(granted, "budget of the tree: $0.500010 of $0.500010 left · $0.500000 of that granted\n");
     model.next().text("Hello.").end();
     running.succeeds();
-    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     assert_eq!(
         (&budget["allowance"]["cost"], &budget["granted"]["cost"]),
         (&10_000.into(), &500_000_000.into())
@@ -186,7 +187,7 @@ fn a_budget_shows_what_a_call_under_way_reserves() {
     let (place, model) = (with_budget(100_000), Model::new());
     let running = asking(&place, &model);
     let asked = model.next();
-    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     let reserved = budget["reserved"]["tokens"].as_u64().expect("tokens");
     assert!(reserved > 100, "the prompt and the longest answer: {budget}");
     let left = 100_000 - reserved;
@@ -198,4 +199,43 @@ fn a_budget_shows_what_a_call_under_way_reserves() {
     running.succeeds();
     let after = place.entourage(&["budget"]).good().stdout;
     assert!(after.contains(" of 100000 tokens left · ") && !after.contains("reserved"), "{after}");
+}
+
+/// What a user reads on a screen, without its line ends.
+fn words(picture: &str) -> String {
+    picture.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// In front of a narrow terminal, and again when the run is resumed after a grant that nobody saw.
+#[test]
+fn a_run_shows_the_whole_of_what_a_budget_lacks_and_no_more_of_it_after_a_grant() {
+    let (place, model) = (with_budget(50), Model::new());
+    let start = |arguments: &[&str]| {
+        let mut command = place.process(arguments);
+        model.ask(&mut command);
+        Terminal::whole(command, 60)
+    };
+    let mut terminal = start(&["run", "--kind", "saver", "Say hello."]);
+    let picture = words(&terminal.draws("what to grant:"));
+    assert!(picture.contains("saver waits for a budget"), "{picture}");
+    let told = "the tree's budget has 50 tokens left, and the next call may take ";
+    assert!(
+        picture.contains(told) && picture.contains(" tokens; what to grant: entourage why agt_"),
+        "{picture}"
+    );
+    drop(terminal);
+    place.entourage(&["budget", "--grant-tokens", "100000"]).good();
+    let mut terminal = start(&["run", "--resume"]);
+    let asked = model.next();
+    let shown = words(&terminal.all_until("thinks"));
+    assert!(!shown.contains("50 tokens left") && !shown.contains("waits for a budget"), "{shown}");
+    asked.text("Hello.").end();
+    terminal.stands("Hello.");
+    terminal.ended();
+    let told = place.entourage(&["tail"]).good().stdout;
+    let told: Vec<&str> = told.lines().filter(|line| line.contains("the tree's budget has ")).collect();
+    let [notice, step, after] = told[..] else { panic!("{told:?}") };
+    assert!(notice.ends_with(" tokens; grant more, and it goes on"), "{told:?}");
+    assert!(step.contains("trying again in 15 min") && step.ends_with(" tokens)"), "{told:?}");
+    assert!(after.ends_with("trying again now (the tree's budget has room again)"), "{told:?}");
 }

@@ -3,7 +3,7 @@
 use super::data_dir::DataDir;
 
 /// The commands that `--help` lists.
-fn commands(help: &str) -> Vec<&str> {
+pub(crate) fn commands(help: &str) -> Vec<&str> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_whitespace().next()).collect()
 }

@@ -107,6 +107,8 @@ fn an_agent_without_a_process_at_work_is_shown_as_suspended() {
     for command in ["agents", "tree", "show"] {
         assert_eq!(said(command, "running"), "", "somebody is at work");
     }
+    let runs = place.entourage(&["runs"]).good();
+    assert!(runs.stdout.starts_with("● run_") && runs.stderr.is_empty(), "{runs:?}");
     child.kill().expect("killed");
     child.wait().expect("it ends");
     said("tree", "suspended");
@@ -117,6 +119,9 @@ fn an_agent_without_a_process_at_work_is_shown_as_suspended() {
     assert!(asked.error(2).contains("stored as `running`"), "{asked:?}");
     let note = said("agents", "suspended");
     assert!(note.contains("no process works on") && note.contains("run --resume AGENT"), "{note}");
+    let runs = place.entourage(&["runs"]).good();
+    assert!(runs.stdout.starts_with("◌ run_") && runs.stdout.contains(" suspended begun "), "{runs:?}");
+    assert!(runs.stderr.contains("no process works on the suspended runs"), "{runs:?}");
 }
 
 #[test]

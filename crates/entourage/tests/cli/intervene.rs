@@ -115,3 +115,32 @@ fn run_resume_of_a_stopped_or_modified_agent_shows_no_old_question() {
     assert!(!asked.stderr.contains(&format!("entourage answer {old}")), "{asked:?}");
     assert!(asked.stderr.contains("Look elsewhere"), "{asked:?}");
 }
+
+/// Stored while nothing works here: the agent has read none of it.
+#[test]
+fn why_names_what_an_agent_has_yet_to_read_and_what_to_start() {
+    let place = DataDir::new();
+    assert_eq!(place.entourage(&["run", "-q", "Please ask me first"]).code, 3);
+    let why = place.entourage(&["why"]).good();
+    assert!(!why.stderr.contains("not read yet"), "{why:?}");
+    place.entourage(&["steer", "@last", "Be quick."]).good();
+    let why = place.entourage(&["why"]).good();
+    assert!(
+        why.stdout.contains("asks: ") && why.stderr.contains("not read yet: message. No process"),
+        "{why:?}"
+    );
+    place.entourage(&["stop", "@last"]).good();
+    let why = place.entourage(&["why"]).good();
+    assert!(why.stdout.contains("could go on, but no process works here"), "{why:?}");
+    let start =
+        format!("start one with: entourage run --resume {}, or for all agents: ", id(&why.stdout, "agt_"));
+    assert!(
+        why.stderr.contains(&format!("not read yet: message, stop. No process works on it; {start}")),
+        "{why:?}"
+    );
+    let json = place.entourage(&["why", "--json"]).good().json();
+    assert_eq!(json[0]["unread"], serde_json::json!(["message", "stop"]));
+    place.entourage(&["run", "-q", "--resume"]).good();
+    let json = place.entourage(&["why", "--json"]).good().json();
+    assert_eq!(json[0]["unread"], serde_json::json!([]), "{json:?}");
+}

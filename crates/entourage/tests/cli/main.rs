@@ -17,6 +17,7 @@ mod examples;
 mod help;
 mod interrupt;
 mod intervene;
+mod json;
 mod kill;
 mod kill_loop;
 mod kinds;

@@ -6,6 +6,7 @@ use super::{
     data_dir::{DataDir, Ended},
     model::Model,
     provider::{KEY, Provider},
+    server::Server,
 };
 
 /// An answer longer than a line is shown in full, and in a document.
@@ -162,6 +163,16 @@ fn why_runs_and_search_find_what_one_looks_for() {
 }
 
 #[test]
+fn a_tree_shows_a_question_apart_from_its_id() {
+    let place = DataDir::new();
+    assert_eq!(place.entourage(&["run", "Please ask me first", "--quiet"]).code, 3);
+    let tree = place.entourage(&["tree"]).good().stdout;
+    let asked = tree.lines().find(|line| line.starts_with("? assistant asks: ")).expect("a question");
+    let (question, id) = asked.rsplit_once(" (").expect("apart");
+    assert!(question.ends_with('?') && id.starts_with("qst_") && id.ends_with(')'), "{tree}");
+}
+
+#[test]
 fn why_names_the_cause_of_a_failure_the_next_step_and_a_deletion() {
     let place = DataDir::new();
     let clerk =
@@ -194,10 +205,47 @@ fn request_shows_what_a_model_received() {
     assert!(shown.stderr.contains("exact: SHA-256 "), "{shown:?}");
     let json = place.entourage(&["request", &run, "1", "--json"]).good().json();
     assert_eq!((&json[0]["exact"], &json[0]["number"]), (&true.into(), &1.into()));
-    assert!(place.entourage(&["request", &run, "9"]).stderr.contains("there is no request"));
+    let missing = place.entourage(&["request", &run, "9"]);
+    let told = format!("there is no request 9 of run `{run}`, whose model has answered 2 calls");
+    assert!(missing.error(2).contains(&told), "{missing:?}");
     let number = json[0]["item"].to_string();
     let of_item = place.entourage(&["request", &run, &number, "--item", "--json"]).good().json();
     assert_eq!(of_item, json);
+}
+
+/// As agents are: in this process, and with a server.
+#[test]
+fn a_run_is_named_by_a_part_of_its_id_or_as_the_newest() {
+    let place = DataDir::new();
+    for task in ["Count the sheep", "Count the cows"] {
+        place.entourage(&["run", task, "--kind", "researcher", "--quiet"]).good();
+    }
+    let runs = place.entourage(&["runs", "--json"]).good().json();
+    let [newest, oldest] = [0, 1].map(|at: usize| runs[at]["id"].as_str().expect("an id").to_owned());
+    let looks = || {
+        let asked = |run: &str| place.entourage(&["request", run, "1"]).good().stdout;
+        let used = |run: &str| place.entourage(&["usage", "--run", run, "--by", "run"]).good().stdout;
+        let end = &oldest[oldest.len() - 8..];
+        for part in [end.to_owned(), format!("run_{end}"), oldest.to_uppercase().replace("RUN", "run")] {
+            assert!(asked(&part).contains("<user>\nCount the sheep\n</user>"), "{part}");
+            assert!(used(&part).contains(&oldest), "{part}");
+        }
+        assert!(asked("@last").contains("<user>\nCount the cows\n</user>"));
+        assert!(used("@last").contains(&newest));
+        for arguments in [&["request", "ffffffff", "1"][..], &["usage", "--run", "ffffffff"]] {
+            let none = place.entourage(arguments);
+            let told = "there is no run `ffffffff`. `entourage runs` lists them";
+            assert!(none.error(2).contains(told), "{none:?}");
+        }
+        // Ids begin with the time.
+        let several = place.entourage(&["request", &newest["run_".len()..][..4], "1"]);
+        assert!(several.error(2).contains("may be 2 runs: run_"), "{several:?}");
+    };
+    looks();
+    let _server = Server::start(&place);
+    looks();
+    let unknown = place.entourage(&["request", "run_0123456789abcdef0123456789abcdef", "1"]);
+    assert!(unknown.error(2).contains("there is no run"), "{unknown:?}");
 }
 
 /// With or without a place to look, as a text or for programs; the last word may be the beginning of one.

@@ -16,9 +16,10 @@ impl Problem {
     fn of(error: &Error) -> Self {
         let text = error.to_string();
         match error {
-            Error::NotFound { .. } | Error::UnknownAgency { .. } | Error::Forgotten(_) => {
-                Self::not_found(text)
-            }
+            Error::NotFound { .. }
+            | Error::NoRequest { .. }
+            | Error::UnknownAgency { .. }
+            | Error::Forgotten(_) => Self::not_found(text),
             Error::UnknownKind { .. } => Self::unknown_kind(text),
             Error::Reserved(_) => Self::reserved(text),
             Error::Kinds(mistakes) => Self::broken_kinds(mistakes),

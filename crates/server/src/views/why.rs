@@ -8,7 +8,8 @@ pub(crate) fn why(why: &engine::Why) -> Why {
     // A chain has at least one link.
     let since = why.since().unwrap_or(Time::from_micros(0));
     let chain = why.chain().iter().cloned().map(link).collect();
-    Why { cause: cause(why.cause().clone()), since, text: why.text(), chain }
+    let unread = why.unread().iter().map(|&word| word.to_owned()).collect();
+    Why { cause: cause(why.cause().clone()), since, text: why.text(), chain, unread }
 }
 
 fn link(engine::Link { agent, kind, title, since, cause: of }: engine::Link) -> WhyLink {

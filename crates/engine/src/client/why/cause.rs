@@ -114,12 +114,20 @@ pub struct Link {
 pub struct Why {
     chain: Vec<Link>,
     last: Cause,
+    unread: Vec<&'static str>,
 }
 
 impl Why {
-    pub(super) fn new(chain: Vec<Link>) -> Self {
+    pub(super) fn new(chain: Vec<Link>, unread: Vec<&'static str>) -> Self {
         let last = chain.last().map_or(Cause::Nothing, |last| last.cause.clone());
-        Self { chain, last }
+        Self { chain, last, unread }
+    }
+
+    /// What the agent itself has yet to read, in the order in which it came: `message`, `answer`, `result`, or an
+    /// intervention by its action.
+    #[must_use]
+    pub fn unread(&self) -> &[&'static str] {
+        &self.unread
     }
 
     /// The last cause: once it is gone, the agent goes on.

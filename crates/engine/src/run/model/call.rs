@@ -117,6 +117,9 @@ impl Run<'_> {
             // Wanted now, by a person or by a grant. If the process ends before it is made, it is due nevertheless.
             if !self.is_due(tries.kept.due) {
                 tries.kept.due = now;
+                if let Some(shortage) = &tries.kept.shortage {
+                    tries.kept.error = shortage.over();
+                }
                 resumed.push(Write::Step(self.retry_step(key, &tries)));
             }
             self.commit(resumed).await?;

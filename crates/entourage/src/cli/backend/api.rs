@@ -134,6 +134,19 @@ impl Backend {
         self.find("runs", &ListRuns { limit, ..which.clone() }).await
     }
 
+    /// Whether a run is stored as running, and no process works on it.
+    pub(crate) async fn is_suspended(&self, run: &Run) -> Result<bool> {
+        if run.status != ShownStatus::Running || self.place.is_server() {
+            return Ok(false);
+        }
+        match self.agent(run.agent).await {
+            Ok(agent) => Ok(!self.is_at_work(Some(agent.root))),
+            // It was forgotten meanwhile, with its runs.
+            Err(failure) if failure.is_not_found() => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
     /// Notes with these words, newest first; at most so many.
     pub(crate) async fn notes(&self, text: &str, most: u32) -> Result<Vec<Note>> {
         let which = ListNotes { text: Some(text.to_owned()), ..ListNotes::default() };
@@ -155,6 +168,11 @@ impl Backend {
     /// All agents, newest first.
     pub(crate) async fn all_agents(&self) -> Result<Vec<Agent>> {
         self.whole("agents", &ListAgents::default(), None).await
+    }
+
+    /// All runs, newest first.
+    pub(crate) async fn all_runs(&self) -> Result<Vec<Run>> {
+        self.whole("runs", &ListRuns::default(), None).await
     }
 
     /// The newest root of a tree in which an agent has something to do or waits.

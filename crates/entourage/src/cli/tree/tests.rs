@@ -49,7 +49,7 @@ fn why(cause: Cause) -> Answer {
     let since = Time::now();
     let (agent, kind, title) = (AgentId::new(), "a".to_owned(), String::new());
     let link = WhyLink { agent, kind, title, since, cause: cause.clone() };
-    answer(&Why { cause, since, text: String::new(), chain: vec![link] })
+    answer(&Why { cause, since, text: String::new(), chain: vec![link], unread: Vec::new() })
 }
 
 fn waits_for_budget() -> Answer {

@@ -120,6 +120,7 @@ impl Live {
         if hidden > 0 {
             lines.push(self.paint.dim(format!("   and {hidden} more")));
         }
+        lines.extend(shortage(progress));
         lines.extend(self.answer(progress));
         lines.push(self.bill(progress));
         screen::show(lines);
@@ -162,6 +163,13 @@ impl Live {
         let turns = self.started.elapsed().as_millis() / TURN.as_millis();
         SPINNER[usize::try_from(turns).unwrap_or(0) % SPINNER.len()]
     }
+}
+
+/// What a budget lacks for which agents wait, whole: all agents of a tree have the same budgets.
+fn shortage(progress: &Progress) -> Vec<Text> {
+    let Some((agent, what)) = progress.over_budget().next() else { return Vec::new() };
+    let told = format!("{what}; what to grant: entourage why {agent}");
+    rows(&told, screen::columns().saturating_sub(3)).iter().map(|row| text!["  ", row]).collect()
 }
 
 impl Drop for Live {
