@@ -85,7 +85,7 @@ fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
 
 #[test]
 fn an_offer_says_where_the_results_of_each_tool_come_from() {
-    let offers = Toolsets::new(Toolbox::new(), Arc::default());
+    let offers = Toolsets::new(Toolbox::new(), ToolsOfPrograms::default());
     assert!(offers.add(vec![Arc::new(ReadOutput), Arc::new(Own)]).is_empty());
     let kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
     let none = || (Arc::new(Kinds::none()), Vec::new());

@@ -5,8 +5,8 @@ mod facts;
 use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
-    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Post,
-    Run, RunId, Step, Wakeup, WakeupId,
+    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Parent,
+    Post, Run, RunId, Step, Wakeup, WakeupId,
 };
 
 use crate::{
