@@ -210,7 +210,7 @@ async fn a_task_whose_agent_has_failed_is_failed_and_its_question_expires() {
     let database = Database::new();
     let (world, root, worker) = delegating(&database).await;
     database.execute(&format!(
-        "UPDATE runs SET status = 'failed', ended = started WHERE agent = '{0}'; \
+        "UPDATE runs SET status = 'failed', open = 0, ended = started WHERE agent = '{0}'; \
              UPDATE agents SET status = 'failed', waiting_on = NULL WHERE id = '{0}'",
         worker.id
     ));
