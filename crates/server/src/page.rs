@@ -115,8 +115,8 @@ pub(crate) fn checked_number(name: &str, number: u64) -> Result<u64, Problem> {
 }
 
 /// A page of a transcript's entries; `end` is where the next page ends, if there are earlier entries.
-pub(crate) fn page_of<T>(told: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Page<T> {
-    Page { data: told.into_iter().collect(), next_cursor: end.map(|end| encode(&end.to_string())) }
+pub(crate) fn page_of<T>(entries: impl IntoIterator<Item = T>, end: Option<impl ToString>) -> Page<T> {
+    Page { data: entries.into_iter().collect(), next_cursor: end.map(|end| encode(&end.to_string())) }
 }
 
 fn encode(id: &str) -> String {

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 use crate::{database_copy, fault::Fault, open, rows};
 
 /// How often the caller gets the progress.
-const TOLD: Duration = Duration::from_millis(250);
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Copies the database at `from` into a new file at `to`, even while another process has it open and writes
 /// to it; neither waits for the other. The copy contains what was committed before the call, only whole
@@ -63,7 +63,7 @@ fn write(connection: Connection, to: &Path, mut on_progress: impl FnMut(Copied))
     thread::scope(|scope| {
         let writer = scope.spawn(work);
         while !writer.is_finished() {
-            thread::park_timeout(TOLD);
+            thread::park_timeout(PROGRESS_INTERVAL);
             let bytes = to.metadata().map_or(0, |file| file.len());
             on_progress(Copied { bytes, of });
         }

@@ -84,13 +84,13 @@ impl Readers {
         scope: &Scope,
         read: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, Error> {
-        let (told, answer) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         let waits = Arc::new(());
         let awaited = Arc::downgrade(&waits);
         let job = move |connection: &Connection| {
-            if !told.is_closed() {
+            if !reply.is_closed() {
                 AWAITED.set(awaited);
-                let _ = told.send(read(connection));
+                let _ = reply.send(read(connection));
             }
         };
         self.lines.wait(scope.owner().cloned(), Box::new(job))?;

@@ -125,12 +125,12 @@ impl Client {
     pub async fn inconsistencies(&self, name: &str) -> Result<Vec<FoundInconsistency>> {
         let (engine, job) = (self.whole_engine("list inconsistencies")?, named(name)?);
         let found = job.find(engine).await?.into_iter();
-        let told = |inconsistency: Inconsistency| FoundInconsistency {
+        let record = |inconsistency: Inconsistency| FoundInconsistency {
             job: name.to_owned(),
             agent: inconsistency.agent,
             text: inconsistency.text,
         };
-        Ok(found.map(told).collect())
+        Ok(found.map(record).collect())
     }
 
     /// Checks that the caller may do this, which concerns the whole engine.

@@ -11,13 +11,13 @@ pub struct PageEnd<T> {
     /// The number of the item.
     pub item: u64,
     /// The last entry within or beside the items that was shown; none if none was.
-    pub told: Option<T>,
+    pub last: Option<T>,
 }
 
 impl<T: fmt::Display> fmt::Display for PageEnd<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.told {
-            Some(told) => write!(f, "{}.{told}", self.item),
+        match &self.last {
+            Some(last) => write!(f, "{}.{last}", self.item),
             None => write!(f, "{}", self.item),
         }
     }
@@ -27,11 +27,11 @@ impl<T: FromStr> FromStr for PageEnd<T> {
     type Err = Error;
 
     fn from_str(given: &str) -> Result<Self, Error> {
-        let (item, told) = match given.split_once('.') {
-            Some((item, told)) => (item, Some(told.parse::<T>().map_err(|_| bad())?)),
+        let (item, last) = match given.split_once('.') {
+            Some((item, last)) => (item, Some(last.parse::<T>().map_err(|_| bad())?)),
             None => (given, None),
         };
-        Ok(Self { item: item.parse().map_err(|_| bad())?, told })
+        Ok(Self { item: item.parse().map_err(|_| bad())?, last })
     }
 }
 
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn the_end_of_a_page_round_trips_through_text() {
-        for told in [None, Some(QuestionId::new())] {
-            let end = PageEnd { item: 7, told };
+        for last in [None, Some(QuestionId::new())] {
+            let end = PageEnd { item: 7, last };
             assert_eq!(end.to_string().parse::<PageEnd<QuestionId>>().ok(), Some(end));
         }
         for bad in ["", "x", "7.", "7.8", ".7", "-1"] {

@@ -111,14 +111,14 @@ impl Client {
                 entries.extend(renderer.item(item).filter(|_| is_within(item)));
             }
         }
-        let last_told = before.and_then(|before| before.told);
+        let last_shown = before.and_then(|before| before.last);
         if agent.works_for.is_person() {
             let at = |seq: u64| items.iter().find(|item| item.seq == seq).map(|item| item.at);
             let since = if from > 0 { at(from) } else { None };
             // The last question that was shown marks the place where the questions go on more exactly than a
             // time does.
-            let until = if last_told.is_none() { at(end) } else { None };
-            let after = last_told.map(|last| last.to_string());
+            let until = if last_shown.is_none() { at(end) } else { None };
+            let after = last_shown.map(|last| last.to_string());
             let page = Page { after, limit, newest_first: true, bytes, ..Page::default() };
             let asked = self.questions_between(&agent, page, since, until).await?;
             entries = merged(entries, asked.into_iter().map(TranscriptRenderer::question));
@@ -133,8 +133,8 @@ impl Client {
             0 => from,
             _ => entries.iter().find_map(|entry| entry.item_seq).unwrap_or(end),
         };
-        let last_told = entries.iter().find_map(|entry| entry.question).or(last_told);
-        let next = (hidden > 0 || from > 0).then_some(PageEnd { item, told: last_told });
+        let last_shown = entries.iter().find_map(|entry| entry.question).or(last_shown);
+        let next = (hidden > 0 || from > 0).then_some(PageEnd { item, last: last_shown });
         let unread =
             unread.iter().filter(|post| !read.contains(&post.id)).filter_map(TranscriptRenderer::unread);
         // What does not fit is shown once the agent has read it.

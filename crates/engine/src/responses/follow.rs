@@ -34,7 +34,7 @@ pub struct Follow {
     /// The questions that were emitted.
     asked: HashSet<QuestionId>,
     /// What is to be emitted before more is read.
-    told: VecDeque<StreamEvent>,
+    pending: VecDeque<StreamEvent>,
     state: State,
     hang_up: HangUp,
 }
@@ -111,7 +111,7 @@ impl Follow {
             pieces: Pieces::default(),
             looks: false,
             asked: HashSet::new(),
-            told: VecDeque::new(),
+            pending: VecDeque::new(),
             state: State::Open,
             hang_up,
         };
@@ -142,7 +142,7 @@ impl Follow {
         }
         for question in questions {
             if waited_for.contains(&question.agent) && self.asked.insert(question.id) {
-                self.told.push_back(StreamEvent::Question(Box::new(question)));
+                self.pending.push_back(StreamEvent::Question(Box::new(question)));
             }
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Follow {
     /// Emits a question that one of the runs asks, once.
     fn asks(&mut self, question: Question) {
         if self.runs.contains_key(&question.run) && self.asked.insert(question.id) {
-            self.told.push_back(StreamEvent::Question(Box::new(question)));
+            self.pending.push_back(StreamEvent::Question(Box::new(question)));
         }
     }
 
@@ -184,7 +184,7 @@ impl Follow {
     /// lost.
     pub async fn next(&mut self) -> Option<Result<StreamEvent>> {
         loop {
-            if let Some(event) = self.told.pop_front() {
+            if let Some(event) = self.pending.pop_front() {
                 return Some(Ok(event));
             }
             let read = match self.state {
@@ -224,7 +224,7 @@ impl Follow {
             EventBody::Item { item: Some(item), .. } => {
                 self.learn(item);
                 if let Some(origin) = self.runs.get(&item.run) {
-                    self.told.extend(RunItem::of(item, origin).into_iter().map(StreamEvent::Item));
+                    self.pending.extend(RunItem::of(item, origin).into_iter().map(StreamEvent::Item));
                 }
                 self.pieces.held_of(item.run).iter().for_each(|delta| self.piece(delta));
             }
@@ -292,10 +292,10 @@ impl Follow {
         let Some(origin) = self.runs.get(&delta.run) else { return };
         let (is_void, new) = self.pieces.take(delta);
         if is_void {
-            self.told.push_back(StreamEvent::Void { origin: origin.clone() });
+            self.pending.push_back(StreamEvent::Void { origin: origin.clone() });
         }
         if let Some(text) = new {
-            self.told.push_back(StreamEvent::Text { origin: origin.clone(), text });
+            self.pending.push_back(StreamEvent::Text { origin: origin.clone(), text });
         }
     }
 
@@ -320,7 +320,7 @@ impl Follow {
         if let Some(run) = self.run {
             let origin = self.own(run);
             let result = Box::new(RunResult::read(&self.client, self.chat_id.clone(), origin).await?);
-            self.told.push_back(match result.error {
+            self.pending.push_back(match result.error {
                 Some(_) => StreamEvent::Error(result),
                 None => StreamEvent::Done(result),
             });

@@ -31,7 +31,7 @@ where
     }
 }
 
-/// What the model is told about a call that is not made.
+/// The output of a call that is not made.
 #[derive(Debug)]
 pub(in crate::run) struct CallRejected(pub(in crate::run) String);
 

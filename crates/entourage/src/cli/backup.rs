@@ -17,7 +17,7 @@ use super::{
 };
 
 /// How often the progress is shown.
-const TOLD: Duration = Duration::from_secs(2);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(2);
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -41,7 +41,7 @@ impl Backup {
         let (database, tells) = (entourage::database(&globals.settings()?), !globals.json && !globals.quiet);
         let mut last = Instant::now();
         let tell = move |copied: Copied| {
-            if tells && last.elapsed() >= TOLD {
+            if tells && last.elapsed() >= PROGRESS_INTERVAL {
                 last = Instant::now();
                 out::note(format!("{} of about {}", size(copied.bytes), size(copied.of)));
             }

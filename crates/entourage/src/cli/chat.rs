@@ -85,7 +85,7 @@ impl Chat {
             interrupt,
             session: None,
             edited: false,
-            told: 0,
+            reported: 0,
             shown: 0,
             first: None,
             saying: None,
@@ -127,7 +127,7 @@ struct Conversation<'a> {
     /// Whether a line editor holds the bottom of the terminal.
     edited: bool,
     /// The last event when it was shown that the agents rest.
-    told: u64,
+    reported: u64,
     /// The number after the root's last item that was shown.
     shown: u64,
     /// The first message, until an agent has it or it was refused; and the last message that was sent.
@@ -199,7 +199,7 @@ impl Conversation<'_> {
         let mut session = Session::new(backend, root, begun, view, interrupt).await?;
         session.resume().await?;
         if begun == TreeStart::Before {
-            (self.told, self.shown) = (session.progress.last, session.heard);
+            (self.reported, self.shown) = (session.progress.last, session.heard);
             self.greet(&mut session).await?;
         }
         self.session = Some(session);
@@ -246,11 +246,11 @@ impl Conversation<'_> {
         // answered.
         let typing = input::is_interactive().then_some(lines);
         let end = session.until_rest(typing, Typed::Said).await?;
-        let is_news = session.progress.last > self.told;
+        let is_news = session.progress.last > self.reported;
         match &end {
             End::Answered => self.answers().await?,
             End::Standstill(rest) => {
-                self.told = session.progress.last;
+                self.reported = session.progress.last;
                 if is_news {
                     self.rests(rest);
                 }

@@ -13,7 +13,7 @@ use super::{budget, paint::Paint, text::Text};
 /// How much of a text a line shows, in characters.
 const SHORT: usize = 100;
 /// How much of what the engine tells a line shows: all of it, unless it quotes a long error.
-pub(crate) const TOLD: usize = 400;
+pub(crate) const LONGEST_TEXT: usize = 400;
 /// How much of a name is shown, in characters.
 const NAME: usize = 60;
 /// The arguments that say most about a call; the first that is present is shown.
@@ -136,7 +136,7 @@ pub(crate) fn again(left: Duration, error: &str) -> String {
         seconds @ 1..60 => format!("trying again in {seconds} s"),
         _ => format!("trying again in {}", duration(left)),
     };
-    if error.is_empty() { left } else { format!("{left} ({})", cut(error, TOLD)) }
+    if error.is_empty() { left } else { format!("{left} ({})", cut(error, LONGEST_TEXT)) }
 }
 
 /// What a notice is about.
@@ -212,7 +212,7 @@ fn body(body: &ItemBody) -> Option<String> {
         ItemBody::Decision { name: of, value, why, .. } => {
             format!("decides {}: {}", name(of), short(&decision(value.as_ref(), why.as_deref())))
         }
-        ItemBody::Notice { text, .. } => cut(text, TOLD),
+        ItemBody::Notice { text, .. } => cut(text, LONGEST_TEXT),
         ItemBody::Digest { from, .. } => format!("sums up what is older than item {from}"),
         ItemBody::Context { entries } => format!("context: {}", short(&context(entries, ", "))),
     })

@@ -51,7 +51,7 @@ pub(crate) struct Member {
     /// Why its last run failed or was stopped.
     stop_reason: Option<StopReason>,
     /// The status in the agent's own last event.
-    told: Status,
+    reported: Status,
     /// Descriptions of the running calls.
     calls: Vec<(CallId, String)>,
     /// When it calls the model again, and why.
@@ -90,7 +90,7 @@ impl Progress {
     }
 
     /// Records a message to the root: it will run. Other senders' messages say nothing about this one.
-    pub(crate) fn told(&mut self, post: PostId) {
+    pub(crate) fn sent(&mut self, post: PostId) {
         self.unread.insert(post);
     }
 
@@ -171,7 +171,7 @@ impl Progress {
                 status: Status::Idle,
                 waiting_on: None,
                 stop_reason: None,
-                told: Status::Idle,
+                reported: Status::Idle,
                 calls: Vec::new(),
                 again: None,
                 over_budget: false,
@@ -181,7 +181,7 @@ impl Progress {
             EventBody::AgentStatus { status, waiting_on, stop_reason } => {
                 let status = status.status();
                 if let Some(member) = self.member_mut(event.agent) {
-                    member.told = status;
+                    member.reported = status;
                     member.stop_reason = *stop_reason;
                     member.stands(status, *waiting_on);
                 }
@@ -190,7 +190,8 @@ impl Progress {
                 let status = status.status();
                 // An agent has the status of its run. If that is no change for the agent, only this event
                 // shows it; otherwise an event of the agent follows.
-                if let Some(member) = self.member_mut(event.agent).filter(|member| member.told == status) {
+                if let Some(member) = self.member_mut(event.agent).filter(|member| member.reported == status)
+                {
                     member.stop_reason = *stop_reason;
                     member.stands(status, *waiting_on);
                 }

@@ -200,7 +200,7 @@ impl Session {
             self.rested &= rest.is_some() && typed == Typed::Said && lines.is_some();
             let rest = rest.filter(|_| !self.rested);
             if let Some(rest) = rest
-                && !(typed == Typed::Ignored && self.is_told_more(&rest).await?)
+                && !(typed == Typed::Ignored && self.has_more_to_read(&rest).await?)
             {
                 self.rested = true;
                 self.view.clear();
@@ -306,7 +306,7 @@ impl Session {
 
     /// Whether a tree that has ended got another message meanwhile: another run reads it, possibly before any
     /// event shows that.
-    async fn is_told_more(&self, rest: &Standstill) -> Result<bool> {
+    async fn has_more_to_read(&self, rest: &Standstill) -> Result<bool> {
         let all_ended = || self.progress.members().iter().all(|member| member.status.is_terminal());
         Ok(matches!(rest, Standstill::Ended(_)) && all_ended() && self.goes_on().await?)
     }

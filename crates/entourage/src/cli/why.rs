@@ -92,7 +92,7 @@ fn show(why: &Reason) -> Result<()> {
             tail
         ])?;
     }
-    out::result(describe::cut(&why.text, describe::TOLD))
+    out::result(describe::cut(&why.text, describe::LONGEST_TEXT))
 }
 
 /// A cause in few words.

@@ -14,7 +14,7 @@ use entourage_types::Owner;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, fstat, openat, statat};
 use tokio_util::sync::CancellationToken;
 
-use super::{FilesSettings, entries::told, secret::is_secret};
+use super::{FilesSettings, entries::display_name, secret::is_secret};
 use crate::{Error, Owners, Result};
 
 /// The one directory that file tools may read. Its tools never write.
@@ -147,13 +147,13 @@ impl Bounds {
             return Err(Error::NotAllowed(format!(
                 "`{}` is hidden, or may hold keys or passwords, and is not read. Only the operator can allow it, \
                  by the setting `tools.files.hidden`",
-                told(path)
+                display_name(path)
             )));
         }
         if self.kept.iter().any(|kept| self.root.join(below).starts_with(kept)) {
             return Err(Error::NotAllowed(format!(
                 "`{}` belongs to this program itself and is not read",
-                told(path)
+                display_name(path)
             )));
         }
         Ok(())
@@ -218,7 +218,7 @@ fn led_astray(path: &str) -> Error {
     Error::NotAllowed(format!(
         "`{}` is, or lies behind, a link to something that you may not read: you may read only what is in \
          this directory and not hidden",
-        told(path)
+        display_name(path)
     ))
 }
 

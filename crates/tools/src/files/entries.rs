@@ -87,7 +87,7 @@ fn is_of_use(file_type: FileType) -> bool {
 }
 
 /// Returns a name or a path for display: on one line and in one text direction, whatever it contains.
-pub(super) fn told(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     name.chars().map(|c| if c.is_control() || turns(c) { '?' } else { c }).collect()
 }
 

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Files,
     confine::{Bounds, Found, on_disk, unreadable},
-    entries::{Directory, told},
+    entries::{Directory, display_name},
 };
 use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
@@ -81,7 +81,7 @@ fn list(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Result<St
         Found::Directory(opened, below) => lines(&Directory { bounds, opened, below, abandoned }, path),
         Found::Nothing if path != "." => {
             let top = list(bounds, ".", abandoned)?;
-            Ok(format!("There is no `{}`. At the top there are:\n{top}", told(path)))
+            Ok(format!("There is no `{}`. At the top there are:\n{top}", display_name(path)))
         }
         _ => Err(Error::Failed(format!("`{path}` is not a directory; read_file reads a file"))),
     }
@@ -129,7 +129,7 @@ fn add(lines: &mut Vec<String>, directory: &Directory<'_>, names: &[CString], ro
 /// of no use.
 fn line(directory: &Directory<'_>, name: &CStr) -> Option<(String, FileType)> {
     let entry = directory.stat(name)?;
-    let path = told(&directory.at(name).to_string_lossy());
+    let path = display_name(&directory.at(name).to_string_lossy());
     let kind = FileType::from_raw_mode(entry.st_mode);
     let line = match kind {
         FileType::Symlink => format!("{path} (link)"),

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     confine::{Bounds, Found, unreadable},
-    entries::{Directory, told},
+    entries::{Directory, display_name},
 };
 use crate::Error;
 
@@ -32,7 +32,7 @@ pub(super) fn no_file(bounds: &Bounds, path: &str, abandoned: &CancellationToken
             None => "there are none".to_owned(),
         },
     };
-    Error::Failed(format!("there is no file `{}`; {instead}", told(path)))
+    Error::Failed(format!("there is no file `{}`; {instead}", display_name(path)))
 }
 
 /// Returns the error that a path is a directory, with its contents.
@@ -42,7 +42,7 @@ pub(super) fn directory_instead(directory: &Directory<'_>, path: &str) -> Error 
         Ok(None) => "there is nothing in it".to_owned(),
         Err(error) => return unreadable(path, &error),
     };
-    Error::Failed(format!("`{}` is a directory; {inside}", told(path)))
+    Error::Failed(format!("`{}` is a directory; {inside}", display_name(path)))
 }
 
 /// Returns the only file below the root with the last name of this path, ignoring case, down to [`DEEP`].
@@ -69,7 +69,7 @@ fn namesake(bounds: &Bounds, path: &str, abandoned: &CancellationToken) -> Optio
                 directories.extend(at.to_str().map(str::to_owned));
             }
             let is_one = kind == FileType::RegularFile && name.to_string_lossy().to_lowercase() == sought;
-            if is_one && found.replace(told(&at.to_string_lossy())).is_some() {
+            if is_one && found.replace(display_name(&at.to_string_lossy())).is_some() {
                 return None;
             }
         }
@@ -101,7 +101,10 @@ fn names(directory: &Directory<'_>, like: &str) -> io::Result<Option<String>> {
                 FileType::RegularFile | FileType::Symlink => "",
                 _ => return None,
             };
-            Some((alike(&name.to_string_lossy(), like), told(&directory.at(name).to_string_lossy()) + end))
+            Some((
+                alike(&name.to_string_lossy(), like),
+                display_name(&directory.at(name).to_string_lossy()) + end,
+            ))
         })
         .collect();
     // The sort is stable: equally similar names stay in order.

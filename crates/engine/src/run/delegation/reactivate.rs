@@ -103,8 +103,8 @@ impl Run<'_> {
              question {id} itself. It asks: {asks}",
             child.kind
         );
-        let is_told = self.engine.handles_one_call(&self.kind).unwrap_or_default();
-        Output { effect: is_told.then_some(OutputEffect::Said(words)), ..failed(call, text) }
+        let is_reported = self.engine.handles_one_call(&self.kind).unwrap_or_default();
+        Output { effect: is_reported.then_some(OutputEffect::Said(words)), ..failed(call, text) }
     }
 
     /// Returns an agent that this one created, with the latest task that it has from this one and that was

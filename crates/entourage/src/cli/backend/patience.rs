@@ -11,7 +11,7 @@ use crate::cli::{failure::Failure, globals::Globals, out};
 /// The longest wait.
 const LONGEST: Duration = Duration::from_secs(5);
 /// A longer wait is reported.
-const TOLD: Duration = Duration::from_secs(1);
+const NOTICE_AFTER: Duration = Duration::from_secs(1);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -55,7 +55,7 @@ impl Patience {
     }
 
     async fn pause(&mut self, holder: &str) {
-        if self.since.elapsed() >= TOLD && std::mem::take(&mut self.tells) {
+        if self.since.elapsed() >= NOTICE_AFTER && std::mem::take(&mut self.tells) {
             out::note(format!("waiting for another entourage{holder}, which works on the database"));
         }
         sleep(PAUSE).await;

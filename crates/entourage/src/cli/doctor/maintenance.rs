@@ -34,10 +34,10 @@ pub(super) async fn maintenance(backend: &Backend, repair: bool) -> Vec<Finding>
 async fn looked(backend: &Backend, job: &str, repair: bool) -> Result<Vec<Finding>> {
     let found = backend.inconsistencies(job).await?;
     if !repair || found.is_empty() {
-        let told = |Inconsistency { text, .. }| {
+        let unrepaired = |Inconsistency { text, .. }| {
             broken(job, format!("{text}. Not repaired yet: `entourage doctor --repair` repairs it"))
         };
-        return Ok(found.into_iter().map(told).collect());
+        return Ok(found.into_iter().map(unrepaired).collect());
     }
     if let Some(error) = backend.run_job(job).await?.error {
         return Err(Failure::failed(error));

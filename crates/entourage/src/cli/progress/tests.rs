@@ -103,8 +103,8 @@ fn a_tree_rests_only_once_every_message_to_it_is_done() {
     assert_eq!(story.progress.rest(), Some(Standstill::Ended(Status::Succeeded)));
 
     let (first, second) = (PostId::new(), PostId::new());
-    story.progress.told(first);
-    story.progress.told(second);
+    story.progress.sent(first);
+    story.progress.sent(second);
     story.reads_post(first);
     story.run(ShownStatus::Succeeded);
     assert_eq!(story.progress.rest(), None, "the second of two messages is unread");

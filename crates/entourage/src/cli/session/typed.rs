@@ -20,7 +20,7 @@ impl Session {
         let post = saying.sent(at, sent)?;
         self.saying = None;
         self.own.insert(post);
-        self.progress.told(post);
+        self.progress.sent(post);
         Ok(())
     }
 

@@ -74,7 +74,7 @@ async fn list(
     chat(&caller.client, id).await?;
     let (before, limit) = Paging::of(&query)?.items::<PageEnd<QuestionId>>()?;
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
-    let tree = TreeIndex::told_of(&caller.client, id, &entries).await?;
+    let tree = TreeIndex::of_entries(&caller.client, id, &entries).await?;
     let documents = entries.into_iter().map(|entry| ChatMessageView::of(id, entry, &tree));
     Ok(Json(page_of(documents, next)))
 }

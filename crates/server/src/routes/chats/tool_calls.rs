@@ -53,9 +53,9 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     let items = client.transcript_part(part).await?;
     let from = beginning(&items);
     let mut calls = tool_calls(&items, &steps);
-    let told = before.and_then(|before| before.told);
-    if let Some(told) = calls.iter().position(|call| Some(call.id) == told) {
-        calls.truncate(told);
+    let last = before.and_then(|before| before.last);
+    if let Some(last) = calls.iter().position(|call| Some(call.id) == last) {
+        calls.truncate(last);
     }
     if before.is_some() {
         let on_page = calls.len().saturating_sub(limit as usize);
@@ -67,8 +67,8 @@ async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQue
     let hidden = calls.len() - shown;
     let calls = calls.split_off(hidden);
     let next = match calls.first().filter(|_| hidden > 0) {
-        Some(first) => Some(PageEnd { item: first.turn + 1, told: Some(first.id) }),
-        None => from.map(|item| PageEnd { item, told: None }),
+        Some(first) => Some(PageEnd { item: first.turn + 1, last: Some(first.id) }),
+        None => from.map(|item| PageEnd { item, last: None }),
     };
     Ok(Json(page_of(calls, next)))
 }

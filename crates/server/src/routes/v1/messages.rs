@@ -65,7 +65,7 @@ async fn transcript(
     let before = query.before.map(|before| checked_number("before", before)).transpose()?;
     let before = match (cursor, before) {
         (Some(_), Some(_)) => return Err(Problem::bad_query("give `before` or `cursor`, not both")),
-        (cursor, before) => cursor.or(before.map(|item| PageEnd { item, told: None })),
+        (cursor, before) => cursor.or(before.map(|item| PageEnd { item, last: None })),
     };
     let (entries, next) = caller.client.transcript_before(id, before, limit, BYTES).await?;
     Ok(Json(page_of(entries.into_iter().map(views::entry), next)))

@@ -88,7 +88,7 @@ impl SubAgentMessageView {
 pub(crate) fn documents(items: &[Item], questions: &[Question]) -> Vec<SubAgentMessageView> {
     let asked: HashMap<CallId, &Question> =
         questions.iter().map(|question| (question.call, question)).collect();
-    items.iter().flat_map(|item| told(item, &asked)).collect()
+    items.iter().flat_map(|item| views_of(item, &asked)).collect()
 }
 
 struct Draft {
@@ -111,7 +111,7 @@ impl Draft {
 }
 
 /// The messages of one item; a question is a message of its own.
-fn told(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageView> {
+fn views_of(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMessageView> {
     let drafts = match &item.body {
         ItemBody::Message(message) => vec![Draft::new(
             SubAgentRole::User,

@@ -42,7 +42,7 @@ impl TreeIndex {
 
     /// Reads as much of a chat's tree as these messages refer to: the agents, and the latest task of each
     /// agent that a message is about. No status is derived from it, so tasks may be read after their agents.
-    pub(crate) async fn told_of(client: &Client, chat: AgentId, entries: &[Entry]) -> Result<Self, Error> {
+    pub(crate) async fn of_entries(client: &Client, chat: AgentId, entries: &[Entry]) -> Result<Self, Error> {
         let mut tree = Self::default();
         for agent in client.tree(chat).await? {
             tree.agent(agent);
