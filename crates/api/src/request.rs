@@ -118,8 +118,6 @@ pub enum PrefixBreak {
     Kind,
     /// Other tools were offered.
     Tools,
-    /// The prompt before the conversation differs.
-    System,
     /// A digest replaced the oldest turns.
     Digest,
     /// The kind reads the latest messages only.

@@ -1,21 +1,19 @@
 //! Limits in money: of a run, of a tree, of an owner for a day. They work only where the price of every model that a
 //! run may ask is known, or assumed.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
-use entourage_llm::{Message, Price, Request};
+use entourage_llm::{Price, Request};
 use entourage_store::{BudgetChange, Error as StoreError, Expect, Write};
 use entourage_types::{
-    Agent, Allowance, Amount, Budget, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Shortage, Time, Usage,
+    Agent, AgentId, Allowance, Amount, Budget, BudgetId, Cost, Kind, ModelUse, Owner, Scope, Shortage, Time,
+    Usage,
 };
 
 use crate::Engine;
-
-/// Tokens of a request beside its texts: what providers add to each message, and to the request.
-const BESIDE_MESSAGE: usize = 16;
-const BESIDE_REQUEST: usize = 512;
-/// The bytes that a wrapper may add to the tools, and to the request when it asks a model again.
-const BESIDE_RETRY: usize = 8 * 1024;
 
 /// What owners may spend in a day.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +30,31 @@ pub struct Budgets {
 impl Budgets {
     fn of_day(&self, owner: &Owner) -> Option<Cost> {
         self.owners.get(owner).copied().or(self.per_owner_per_day)
+    }
+}
+
+/// The kinds of the agents at the top of trees, which never change: of those that an agent below them has asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Roots(Mutex<HashMap<AgentId, String>>);
+
+impl Roots {
+    /// How many are kept; then all are dropped, and read again.
+    const MOST: usize = 10_000;
+
+    fn kept(&self) -> MutexGuard<'_, HashMap<AgentId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn kind(&self, root: AgentId) -> Option<String> {
+        self.kept().get(&root).cloned()
+    }
+
+    fn keep(&self, root: AgentId, kind: &str) {
+        let mut kept = self.kept();
+        if kept.len() >= Self::MOST {
+            kept.clear();
+        }
+        kept.insert(root, kind.to_owned());
     }
 }
 
@@ -76,10 +99,13 @@ impl Engine {
         ))
     }
 
-    /// The write that ends what a call that was cut off, or an activation that died, may have reserved; none where no
-    /// agent has a budget.
-    pub(crate) fn presumed(&self) -> Option<Write> {
-        self.has_budgets().then_some(Write::Budget(BudgetChange::lost()))
+    /// The write that ends what a call of an agent that was cut off, or an activation that died, may have reserved. None
+    /// where it can have reserved nothing: its owner has no budget for a day, and its tree has none and had none in an
+    /// earlier version of its kind.
+    pub(crate) async fn presumed(&self, agent: &Agent) -> Result<Option<Write>, StoreError> {
+        let of_day = self.inner.budgets.of_day(&agent.owner);
+        let may_hold = of_day.is_some() || self.may_bound_tree(agent).await?;
+        Ok(may_hold.then(|| Write::Budget(BudgetChange::lost())))
     }
 
     /// Whether any agent may have a budget.
@@ -88,8 +114,8 @@ impl Engine {
         per_owner_per_day.is_some() || !owners.is_empty() || self.inner.versions.have_budget()
     }
 
-    /// The budgets that limit what this agent may spend at this moment, that of its tree first. Where no kind and no
-    /// setting has a budget, this reads nothing.
+    /// The budgets that limit what this agent may spend at this moment, that of its tree first. Where the kind at the
+    /// top of the tree and the settings have none, this reads nothing.
     pub(crate) async fn budgets_of(
         &self,
         agent: &Agent,
@@ -113,9 +139,28 @@ impl Engine {
         })
     }
 
+    /// Whether any version of the kind at the top of an agent's tree bounds what the tree may spend. Reads that agent
+    /// once, and nothing where no kind does.
+    async fn may_bound_tree(&self, agent: &Agent) -> Result<bool, StoreError> {
+        let versions = &self.inner.versions;
+        versions.look_for_budgets(&**self.store()).await?;
+        if !versions.have_budget() {
+            return Ok(false);
+        }
+        if agent.id == agent.root {
+            return Ok(versions.may_bound(&agent.kind));
+        }
+        if let Some(kind) = self.inner.roots.kind(agent.root) {
+            return Ok(versions.may_bound(&kind));
+        }
+        let root = self.store().agent(&Scope::from(&agent.owner), agent.root).await?;
+        let Some(root) = root else { return Ok(false) };
+        self.inner.roots.keep(root.id, &root.kind);
+        Ok(versions.may_bound(&root.kind))
+    }
+
     async fn tree_allowance(&self, agent: &Agent) -> Result<Allowance, StoreError> {
-        self.inner.versions.look_for_budgets(&**self.store()).await?;
-        if !self.inner.versions.have_budget() {
+        if !self.may_bound_tree(agent).await? {
             return Ok(Allowance::default());
         }
         let kinds = self.kinds();
@@ -172,21 +217,13 @@ impl Engine {
         Ok(Some((allowance, found)))
     }
 
-    /// The most that a request can use, without its limit on the answer if it has none; no money if no price is known
-    /// or assumed. A token has at least one byte.
+    /// The most that a call of the model can use, without its limit on the answer if it has none; no money if no price
+    /// is known or assumed.
     pub(crate) fn worst_case(&self, request: &Request) -> (u64, Option<Cost>) {
-        let model = request.model.as_deref();
-        let times = u64::from(self.model().requests_per_call(model).max(1));
-        let again = if times > 1 { BESIDE_RETRY } else { 0 };
-        let answer = u64::from(request.max_tokens.unwrap_or_default());
-        let one = (bytes_of(request) + again) as u64;
-        // Each further request holds the answer to the one before.
-        let input = one * times + answer * (times * times.saturating_sub(1) / 2);
-        let output = answer * times;
-        let price = |usage: &Usage| self.price_of(model, usage);
+        let read = self.model().worst_case(request);
         // Some providers ask more for what they write to their cache.
-        let read = Usage { input, output, ..Usage::default() };
-        let written = Usage { cache_written: input, ..read };
+        let written = Usage { cache_written: read.input, ..read };
+        let price = |usage: &Usage| self.price_of(request.model.as_deref(), usage);
         (read.tokens(), price(&read).max(price(&written)))
     }
 
@@ -201,28 +238,6 @@ impl Engine {
         let assumed = || self.inner.budgets.unpriced.as_ref().and_then(|price| price.of(usage));
         self.model().price(model, usage).or_else(assumed)
     }
-}
-
-/// An upper bound of the tokens that a request takes in.
-fn bytes_of(request: &Request) -> usize {
-    let messages = request.messages.iter().map(|message| {
-        BESIDE_MESSAGE
-            + match message {
-                Message::User(text) | Message::Notice(text) | Message::Context(text) => text.len(),
-                Message::Assistant { text, calls } => {
-                    let call = |call: &entourage_types::ToolCall| {
-                        BESIDE_MESSAGE + call.tool.len() + call.arguments.to_string().len()
-                    };
-                    text.len() + calls.iter().map(call).sum::<usize>()
-                }
-                Message::Output { tool, text, .. } => tool.len() + text.len(),
-            }
-    });
-    let tools = request.tools.iter().map(|tool| {
-        BESIDE_MESSAGE + tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
-    });
-    let schema = request.output_schema.as_ref().map_or(0, |schema| schema.to_string().len());
-    BESIDE_REQUEST + request.system.len() + messages.sum::<usize>() + tools.sum::<usize>() + schema
 }
 
 /// Why a call is not made.
@@ -251,11 +266,6 @@ impl Unaffordable {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
-    use entourage_types::{CallId, ToolCall, ToolSpec};
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -266,30 +276,5 @@ mod tests {
         assert_eq!(budgets.of_day(&Owner::new("ann")), Some(dollars(20)));
         assert_eq!(budgets.of_day(&Owner::new("bob")), Some(dollars(5)));
         assert_eq!(Budgets::default().of_day(&Owner::new("bob")), None);
-    }
-
-    /// Whatever a request holds is counted: each part is as long as no other one.
-    #[test]
-    fn a_request_takes_in_at_least_a_byte_for_each_token() {
-        let part = |length: usize| "é".repeat(length / 2);
-        let call = ToolCall { id: CallId::new(), tool: part(2_000), arguments: json!({ "a": part(4_000) }) };
-        let messages = vec![
-            Message::User(part(10_000)),
-            Message::Notice(part(20_000)),
-            Message::Context(part(40_000)),
-            Message::Assistant { text: part(80_000), calls: vec![call.clone()] },
-            Message::Output { call: "id".into(), tool: part(100_000), text: part(200_000) },
-        ];
-        let tool = ToolSpec::new(part(400_000), part(800_000), json!({ "b": part(1_000_000) }));
-        let request = Request {
-            system: part(2_000_000).into(),
-            messages,
-            tools: [tool].into(),
-            output_schema: Some(Arc::new(json!({ "c": part(4_000_000) }))),
-            ..Request::default()
-        };
-        let parts = 6_000 + 10_000 + 20_000 + 40_000 + 80_000 + 300_000 + 1_200_000 + 1_000_000 + 6_000_000;
-        let counted = bytes_of(&request);
-        assert!((parts..parts + 2_000).contains(&counted), "{counted} of {parts}");
     }
 }

@@ -11,10 +11,11 @@ use entourage_types::{Agent, Owner, Time};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Budgets, Client, Clock, Signals, Tracer, activations::Activations, budget_wakeups::Scans, dispatch,
-    feed::Feed, guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox, programs::Programs,
-    restart::Restarts, schemas::Schemas, servers::Servers, taint_cache::TaintCache, thread_sync::SaveLayer,
-    tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache, versions::Versions,
+    Budgets, Client, Clock, Signals, Tracer, activations::Activations, budget::Roots, budget_wakeups::Scans,
+    dispatch, feed::Feed, guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox,
+    programs::Programs, restart::Restarts, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
+    thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache,
+    versions::Versions,
 };
 
 pub use builder::Builder;
@@ -54,6 +55,7 @@ pub(crate) struct Inner {
     pub(crate) budget_scans: Scans,
     /// What owners may spend in a day.
     pub(crate) budgets: Budgets,
+    pub(crate) roots: Roots,
     /// The runs that an earlier process left in progress.
     pub(crate) restarts: Restarts,
     /// Cancelled when the process is to end: activations stop at their next step, and another process

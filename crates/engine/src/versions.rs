@@ -2,11 +2,8 @@
 //! removed and the engine restarted; new runs take the new version. Reloading needs no restart.
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError, RwLock,
-        atomic::{AtomicBool, Ordering},
-    },
+    collections::{HashMap, HashSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use entourage_store::{EntityQuery, Page, Result as StoreResult, RunQuery, Store, Write};
@@ -31,9 +28,9 @@ pub(crate) struct Versions {
     reading: tokio::sync::Mutex<()>,
     /// Versions that are known to be in the store.
     kept: Mutex<HashMap<String, Arc<Kind>>>,
-    /// Whether any version that this process has seen bounds what a tree may spend: trees started by a removed kind keep
-    /// its budget.
-    has_budget: AtomicBool,
+    /// The kinds with a version, current or stored, that bounds what a tree may spend: trees started by a removed kind
+    /// keep its budget.
+    with_budget: RwLock<HashSet<String>>,
     /// Set once the versions of earlier processes were looked at for that.
     looked: OnceCell<()>,
 }
@@ -62,27 +59,30 @@ impl Reloaded {
 
 impl Versions {
     pub(crate) fn new(kinds: Kinds, source: Option<Arc<Source>>) -> Self {
-        let has_budget = kinds.iter().any(|kind| kind.limits.have_budget()).into();
-        Self {
-            now: RwLock::new(Arc::new(kinds)),
+        let versions = Self {
+            now: RwLock::default(),
             source,
             reading: tokio::sync::Mutex::default(),
             kept: Mutex::default(),
-            has_budget,
+            with_budget: RwLock::default(),
             looked: OnceCell::new(),
-        }
+        };
+        versions.set(kinds);
+        versions
     }
 
-    /// Whether any version that this process has seen bounds what a tree may spend.
+    /// Whether any version of any kind bounds what a tree may spend.
     pub(crate) fn have_budget(&self) -> bool {
-        self.has_budget.load(Ordering::Relaxed)
+        !self.with_budget.read().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// Looks at the versions that are stored, once, unless a kind with a budget is known anyway.
+    /// Whether any version of this kind bounds what a tree may spend.
+    pub(crate) fn may_bound(&self, kind: &str) -> bool {
+        self.with_budget.read().unwrap_or_else(PoisonError::into_inner).contains(kind)
+    }
+
+    /// Looks at the versions that are stored, once.
     pub(crate) async fn look_for_budgets(&self, store: &dyn Store) -> StoreResult<()> {
-        if self.have_budget() {
-            return Ok(());
-        }
         let look = async || {
             let scope = Scope::from(&Owner::engine());
             let mut pages = pages(store, &scope, EntityQuery::of(EntityKind::KIND));
@@ -103,8 +103,9 @@ impl Versions {
     }
 
     fn see(&self, kind: &Kind) {
-        if kind.limits.have_budget() {
-            self.has_budget.store(true, Ordering::Relaxed);
+        if kind.limits.have_budget() && !self.may_bound(&kind.name) {
+            let mut with_budget = self.with_budget.write().unwrap_or_else(PoisonError::into_inner);
+            with_budget.insert(kind.name.clone());
         }
     }
 

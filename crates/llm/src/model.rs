@@ -32,9 +32,10 @@ pub trait Model: Send + Sync + 'static {
         None
     }
 
-    /// How many requests to a provider one call of a model, the default if none is named, makes at most.
-    fn requests_per_call(&self, _model: Option<&str>) -> u32 {
-        1
+    /// Returns the most that one call can use, in all requests to a provider that it makes; without the tokens of
+    /// the answer if the request does not limit these.
+    fn worst_case(&self, request: &Request) -> Usage {
+        request.worst_case()
     }
 
     /// Returns the current state of the gates before the models that were used; empty if there are none.
@@ -94,8 +95,8 @@ impl<M: Model + ?Sized> Model for Arc<M> {
         (**self).price(model, usage)
     }
 
-    fn requests_per_call(&self, model: Option<&str>) -> u32 {
-        (**self).requests_per_call(model)
+    fn worst_case(&self, request: &Request) -> Usage {
+        (**self).worst_case(request)
     }
 
     fn gates(&self) -> Vec<GateState> {

@@ -39,7 +39,25 @@ pub struct Request {
     pub owner: Option<Owner>,
 }
 
+/// What a provider counts beside the texts: of a request, and of each message, tool and call in it.
+const BESIDE_REQUEST: usize = 512;
+const BESIDE_PART: usize = 16;
+
 impl Request {
+    /// Returns the most tokens that a provider counts for it: a token that it takes in has at least a byte. Those of
+    /// the answer are not included if it has no limit.
+    #[must_use]
+    pub fn worst_case(&self) -> Usage {
+        let tools = self.tools.iter().map(|tool| {
+            BESIDE_PART + tool.name.len() + tool.description.len() + tool.parameters.to_string().len()
+        });
+        let schema = self.output_schema.as_ref().map_or(0, |schema| schema.to_string().len());
+        let messages = self.messages.iter().map(Message::bytes).sum::<usize>();
+        let input = BESIDE_REQUEST + self.system.len() + messages + tools.sum::<usize>() + schema;
+        let output = self.max_tokens.unwrap_or_default().into();
+        Usage { input: input as u64, output, ..Usage::default() }
+    }
+
     /// Whether there are tools that the model may not call.
     #[must_use]
     pub fn forbids_calls(&self) -> bool {
@@ -99,6 +117,20 @@ pub enum Message {
     },
 }
 
+impl Message {
+    fn bytes(&self) -> usize {
+        let texts = match self {
+            Self::User(text) | Self::Notice(text) | Self::Context(text) => text.len(),
+            Self::Assistant { text, calls } => {
+                let call = |call: &ToolCall| BESIDE_PART + call.tool.len() + call.arguments.to_string().len();
+                text.len() + calls.iter().map(call).sum::<usize>()
+            }
+            Self::Output { tool, text, .. } => tool.len() + text.len(),
+        };
+        BESIDE_PART + texts
+    }
+}
+
 /// One answer of a model. It has text, or calls, or both.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Reply {
@@ -119,5 +151,40 @@ impl Reply {
     #[must_use]
     pub fn used(&self) -> ModelUse {
         ModelUse { model: self.model.clone(), usage: self.usage, cost: self.cost }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::CallId;
+    use serde_json::json;
+
+    use super::*;
+
+    /// Whatever a request holds is counted: each part is as long as no other one.
+    #[test]
+    fn a_request_takes_in_at_least_a_byte_for_each_token() {
+        let part = |length: usize| "é".repeat(length / 2);
+        let call = ToolCall { id: CallId::new(), tool: part(2_000), arguments: json!({ "a": part(4_000) }) };
+        let messages = vec![
+            Message::User(part(10_000)),
+            Message::Notice(part(20_000)),
+            Message::Context(part(40_000)),
+            Message::Assistant { text: part(80_000), calls: vec![call] },
+            Message::Output { call: "id".into(), tool: part(100_000), text: part(200_000) },
+        ];
+        let tool = ToolSpec::new(part(400_000), part(800_000), json!({ "b": part(1_000_000) }));
+        let request = Request {
+            system: part(2_000_000).into(),
+            messages,
+            tools: [tool].into(),
+            output_schema: Some(Arc::new(json!({ "c": part(4_000_000) }))),
+            max_tokens: Some(70),
+            ..Request::default()
+        };
+        let parts = 6_000 + 10_000 + 20_000 + 40_000 + 80_000 + 300_000 + 1_200_000 + 1_000_000 + 6_000_000;
+        let Usage { input, output, .. } = request.worst_case();
+        assert!((parts..parts + 2_000).contains(&input), "{input} of {parts}");
+        assert_eq!((output, Request { max_tokens: None, ..request }.worst_case().output), (70, 0));
     }
 }

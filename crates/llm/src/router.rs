@@ -172,14 +172,11 @@ impl Model for Router {
         if rehearsal::is(model) { Rehearsal.price(None, usage) } else { self.prices.cost(model, usage) }
     }
 
-    fn requests_per_call(&self, model: Option<&str>) -> u32 {
-        let model = model.unwrap_or(&self.default);
-        let Ok(lane) = self.lane(model) else { return 1 };
-        if self.profile(Some(model)).native_tools {
-            lane.native.requests_per_call(Some(model))
-        } else {
-            lane.weak.requests_per_call(Some(model))
-        }
+    fn worst_case(&self, request: &Request) -> Usage {
+        let model = request.model.as_deref().unwrap_or(&self.default);
+        let Ok(lane) = self.lane(model) else { return request.worst_case() };
+        let native = self.profile(Some(model)).native_tools;
+        if native { lane.native.worst_case(request) } else { lane.weak.worst_case(request) }
     }
 
     fn gates(&self) -> Vec<GateState> {

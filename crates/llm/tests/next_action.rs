@@ -446,3 +446,27 @@ async fn the_router_uses_next_actions_for_weak_models_only() {
     assert!(bodies[0].contains("anyOf") && !bodies[0].contains(r#""tools""#));
     assert!(!bodies[1].contains("anyOf") && bodies[1].contains(r#""tools""#));
 }
+
+/// A weak model is asked a second time with its answer to the first request, where it chooses an action; a model with
+/// native tools is asked once.
+#[test]
+fn the_worst_case_of_a_weak_model_is_two_requests_of_which_the_second_holds_the_first_answer() {
+    entourage_llm::install_tls();
+    let connection = Connection { base_url: Some("http://127.0.0.1:9".into()), ..Connection::default() };
+    let settings = Settings { providers: [(Provider::Compatible, connection)].into(), ..Settings::default() };
+    let router = Router::new(settings, "compatible::tiny-1b").expect("a router");
+    let request = Request { max_tokens: Some(10_000), ..ask(vec![Message::User("Go.".into())]) };
+    let once = request.worst_case();
+    assert_eq!(once.output, 10_000);
+    let native = Request { model: Some("compatible::qwen3-235b".into()), ..request.clone() };
+    assert!(router.profile(native.model.as_deref()).native_tools && !router.profile(None).native_tools);
+    assert_eq!(router.worst_case(&native), once);
+    let twice = router.worst_case(&request);
+    assert_eq!(twice.output, 20_000);
+    let most = 2 * once.input + 10_000;
+    assert!((most..most + 4_096).contains(&twice.input), "{twice:?}, and {once:?} for one request");
+    // Without a choice of actions it is asked once.
+    let schema = Some(Arc::new(json!({"type": "object"})));
+    let answers = Request { output_schema: schema, ..request };
+    assert_eq!(router.worst_case(&answers).output, 10_000);
+}

@@ -11,6 +11,7 @@ use entourage_types::{Kind, Section};
 
 use crate::{
     FakeClock, Faults, Witness, World,
+    received::Received,
     world::{Parts, live, must},
 };
 
@@ -18,6 +19,7 @@ use crate::{
 #[must_use]
 pub struct WorldBuilder {
     model: Arc<dyn Model>,
+    received: Received,
     tools: Toolbox,
     kinds: Kinds,
     dispatchers: Vec<Settings>,
@@ -46,6 +48,7 @@ impl WorldBuilder {
     pub(crate) fn new(model: Arc<dyn Model>) -> Self {
         Self {
             model,
+            received: Received::default(),
             tools: Toolbox::new(),
             kinds: quiet(Kinds::builtin()),
             dispatchers: vec![Settings::default()],
@@ -132,6 +135,7 @@ impl WorldBuilder {
         };
         let parts = Parts {
             model: self.model,
+            received: self.received,
             tools: self.tools,
             kinds: self.kinds,
             dispatchers: self.dispatchers,

@@ -11,6 +11,7 @@ mod clock;
 mod faults;
 mod held;
 mod plain;
+mod prefix;
 mod received;
 mod story;
 mod witness;

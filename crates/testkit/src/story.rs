@@ -91,7 +91,18 @@ pub struct Story {
     messages: Vec<String>,
     world: Arc<dyn Fn(&Witness) -> WorldBuilder + Send + Sync>,
     person: Arc<dyn Fn(&Question) -> PersonAction + Send + Sync>,
-    any_order: bool,
+    order: Order,
+}
+
+/// In which order a story has what is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Always the same.
+    Same,
+    /// The agents below the root in any order.
+    AnyOfAgents,
+    /// The lines of each transcript in any order, too.
+    AnyOfLines,
 }
 
 /// The outcome of one run of a story.
@@ -121,7 +132,7 @@ impl Story {
             messages: messages.into_iter().map(str::to_owned).collect(),
             world: Arc::new(world),
             person: Arc::new(|_| PersonAction::Answer(Answer::Text("yes".into()))),
-            any_order: false,
+            order: Order::Same,
         }
     }
 
@@ -135,7 +146,14 @@ impl Story {
     /// Concurrent work may complete in any order: lines are compared sorted.
     #[must_use]
     pub fn any_order(mut self) -> Self {
-        self.any_order = true;
+        self.order = Order::AnyOfLines;
+        self
+    }
+
+    /// Agents at work at once may be created in any order; what each of them reads and does has an order.
+    #[must_use]
+    pub fn agents_in_any_order(mut self) -> Self {
+        self.order = Order::AnyOfAgents;
         self
     }
 
@@ -176,9 +194,12 @@ impl Story {
             transcripts.push(lines.iter().map(|line| numbered(line, &mut ids)).collect::<Vec<_>>());
             items.extend(of_agent);
         }
-        if self.any_order {
+        if self.order == Order::AnyOfLines {
             transcripts.iter_mut().for_each(|lines: &mut Vec<String>| lines.sort());
-            transcripts.sort();
+        }
+        if self.order != Order::Same {
+            // The root stays the first one.
+            transcripts[1..].sort();
         }
         let all = Page { limit: u32::MAX, ..Page::default() };
         let questions = settled(world.client().questions(Some(root.id), None, all).await);

@@ -16,7 +16,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     FakeClock, Faults, Violation, Witness, WorldBuilder, audit,
-    received::{Remembers, was_received},
+    prefix::Prefix,
+    received::{Received, Remembers},
 };
 
 /// How long a test waits for something that must happen.
@@ -46,6 +47,7 @@ pub struct World {
 
 pub(crate) struct Parts {
     pub(crate) model: Arc<dyn Model>,
+    pub(crate) received: Received,
     pub(crate) tools: Toolbox,
     pub(crate) kinds: Kinds,
     pub(crate) dispatchers: Vec<Settings>,
@@ -58,7 +60,8 @@ impl Parts {
     /// An engine with this world's model and kinds. Each dispatcher has its own, and each of them
     /// counts an end of the process that they share.
     fn engine(&self, store: &Arc<dyn Store>) -> Builder {
-        let engine = Engine::builder(Arc::clone(store), Arc::clone(&self.model))
+        let model = Remembers { model: Arc::clone(&self.model), received: self.received.clone() };
+        let engine = Engine::builder(Arc::clone(store), Arc::new(model))
             .kinds(self.kinds.clone())
             .give_up_after(Settings::default().give_up_after * self.dispatchers.len().max(1) as u32);
         (self.with)(engine)
@@ -68,7 +71,7 @@ impl Parts {
 impl World {
     /// Configures a world with this model.
     pub fn builder(model: impl Model) -> WorldBuilder {
-        WorldBuilder::new(Arc::new(Remembers(Arc::new(model))))
+        WorldBuilder::new(Arc::new(model))
     }
 
     /// The engine of the current process.
@@ -105,7 +108,8 @@ impl World {
         let observer = self.builder.engine(&self.store).tools(self.builder.tools.clone());
         let observer = observer.clock(Arc::new(self.clock.clone())).build();
         let doubt = |request: &RebuiltRequest| {
-            let unheard = || (!was_received(&request.request)).then(|| "no model has received it".to_owned());
+            let is_heard = self.builder.received.has(&request.request);
+            let unheard = || (!is_heard).then(|| "no model has received it".to_owned());
             request.doubt.clone().or_else(unheard)
         };
         found.extend(doubtful_requests(&observer, doubt).await);
@@ -220,7 +224,9 @@ async fn doubtful_requests(
     let mut found = Vec::new();
     for agent in must(engine.store().agents(&Scope::All, query).await, "the store answers") {
         let client = engine.client(agent.owner.clone());
+        let mut prefix = Prefix::default();
         for item in must(client.items(agent.id, 0, u32::MAX).await, "the agent exists") {
+            prefix.pass(&item);
             let is_asked = match &item.body {
                 ItemBody::Turn(turn) => turn.asked.is_some(),
                 ItemBody::Decision(decision) => decision.asked.is_some(),
@@ -231,7 +237,7 @@ async fn doubtful_requests(
                 continue;
             }
             let doubt = match client.request_of_item(agent.id, item.seq).await {
-                Ok(request) => why(&request),
+                Ok(request) => why(&request).or(prefix.untrue(engine, &request).await),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(doubt) = doubt {

@@ -85,3 +85,45 @@ impl Client {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use entourage_llm::ScriptedModel;
+    use entourage_store::MemoryStore;
+    use entourage_types::{Item, ItemBody, Notice, NoticeCode, Owner, RunId, Status};
+
+    use super::*;
+    use crate::{Engine, transcript_cache::Held};
+
+    /// Nothing of a forgotten agent is left in memory either, and of the others all is.
+    #[tokio::test]
+    async fn the_transcript_of_a_forgotten_agent_is_not_held_any_longer() {
+        let engine =
+            Engine::builder(Arc::new(MemoryStore::default()), Arc::new(ScriptedModel::new([]))).build();
+        let root = Agent::root(Owner::local(), "assistant", "", engine.now());
+        let below = || {
+            let child = Agent::root(Owner::local(), "worker", "", engine.now());
+            Agent { root: root.id, parent: Some(root.id), depth: 1, status: Status::Succeeded, ..child }
+        };
+        let (forgotten, kept) = (below(), below());
+        let made = [&root, &forgotten, &kept].map(|agent| Write::NewAgent(agent.clone())).to_vec();
+        engine.commit(Commit { writes: made, ..Commit::new(engine.now()) }).await.unwrap();
+        for agent in [&forgotten, &kept] {
+            let item = |seq| Item {
+                agent: agent.id,
+                seq,
+                run: RunId::new(),
+                session: 1,
+                at: engine.now(),
+                step: None,
+                body: ItemBody::Notice(Notice::new(NoticeCode::OverBudget, "a secret")),
+            };
+            engine.inner.transcripts.put(agent, (0..100).map(item).collect(), None);
+        }
+        engine.client(Owner::local()).forget(forgotten.id).await.unwrap();
+        let held = [&forgotten, &kept].map(|agent| engine.inner.transcripts.take(agent.id));
+        assert_eq!((&held[0], held[1].end()), (&Held::default(), 100));
+    }
+}

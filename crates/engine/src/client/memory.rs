@@ -49,7 +49,13 @@ impl Client {
         page: Page,
     ) -> Result<Narrowed<Session>> {
         let parent = agent.map(Parent::from);
-        self.searched(RecordFilter { parent, words, page, ..RecordFilter::default() }).await
+        // Words are found by tree, and not by agent.
+        let found = match agent {
+            Some(id) => self.engine.store().agent(&self.scope, id).await?,
+            None => None,
+        };
+        let root = found.map(|agent| agent.root);
+        self.searched(RecordFilter { root, parent, words, page, ..RecordFilter::default() }).await
     }
 
     /// A page of learnings, newest first: of one tree or of all, in one status or in any, with all of these words.

@@ -64,8 +64,6 @@ pub enum PrefixBreak {
     Kind,
     /// Other tools were offered.
     Tools,
-    /// The prompt before the conversation differs.
-    System,
     /// A digest replaced the oldest turns.
     Digest,
     /// The kind reads the latest messages only, and older ones have left.
@@ -80,7 +78,6 @@ impl PrefixBreak {
             Self::Model => "model",
             Self::Kind => "kind",
             Self::Tools => "tools",
-            Self::System => "system",
             Self::Digest => "digest",
             Self::Window => "window",
         }
@@ -206,8 +203,6 @@ impl Client {
             Some(PrefixBreak::Kind)
         } else if old.tools != new.tools {
             Some(PrefixBreak::Tools)
-        } else if old.system != new.system {
-            Some(PrefixBreak::System)
         } else if same == messages {
             None
         } else if before.digest != found.digest {

@@ -11,6 +11,7 @@ use super::{Engine, Inner};
 use crate::{
     Budgets, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Activations,
+    budget::Roots,
     budget_wakeups::Scans,
     dispatch,
     feed::Feed,
@@ -192,6 +193,7 @@ impl Builder {
                 job_lock: tokio::sync::Mutex::default(),
                 budget_scans: Scans::default(),
                 budgets: self.budgets,
+                roots: Roots::default(),
                 restarts: Restarts::new(self.give_up_after),
                 outbox: self.outbox,
                 places: dispatch::LastPlaces::default(),

@@ -87,8 +87,6 @@ impl<'e> Run<'e> {
         by: Time,
         entered: &ActivationGuard,
     ) -> Result<Self, StoreError> {
-        // A run ends what an activation that died has reserved, where any kind has a budget.
-        engine.inner.versions.look_for_budgets(&**engine.store()).await?;
         let now = engine.now();
         let Claim { agent, run, steps, items, inbox, wakeups, .. } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;

@@ -4,6 +4,7 @@
 mod approvals;
 mod budget_crowd;
 mod budget_steps;
+mod budget_worst_case;
 mod budgets;
 mod chat;
 mod chat_threads;

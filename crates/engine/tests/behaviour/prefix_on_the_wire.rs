@@ -173,6 +173,22 @@ fn assert_only_the_end_grows(provider: Provider, received: &[Received], items: &
     all
 }
 
+/// Asserts that at most 5 % of all bytes that a provider received are what the model reads beside the conversation.
+fn assert_little_is_beside(provider: Provider, bodies: &[Vec<String>], at: usize, items: &[Item]) {
+    let context = |message: &Message| match message {
+        // As it stands in the body.
+        Message::Context(text) => Value::from(text.as_str()).to_string().len(),
+        _ => 0,
+    };
+    let turns = (0..items.len()).filter(|at| matches!(items[*at].body, ItemBody::Turn(_)));
+    let beside: usize = turns.map(|turn| added(&items[..turn]).iter().map(context).sum::<usize>()).sum();
+    let all: usize = bodies.iter().map(|bodies| bodies[at].len()).sum();
+    assert!(
+        beside > 0 && beside * 20 <= all,
+        "{provider}: {beside} of {all} bytes are beside the conversation"
+    );
+}
+
 /// Twenty turns over real HTTP: notes of its own and of another agent, a learning that changes and is dropped, and a clock
 /// that goes on.
 #[tokio::test]
@@ -200,6 +216,7 @@ async fn over_twenty_turns_every_provider_receives_the_bytes_of_the_messages_bef
         let received: Vec<Received> =
             bodies.iter().map(|bodies| Received::new(provider, &bodies[at])).collect();
         let said = assert_only_the_end_grows(provider, &received, &items);
+        assert_little_is_beside(provider, &bodies, at, &items);
         let read: String = said.iter().filter_map(|part| part["user"].as_str()).collect();
         let told = |text: &str| read.matches(text).count();
         // The learning is its own, so that only what became of it is told.

@@ -1,20 +1,25 @@
 //! The requests of decisions and summaries are rebuilt from rows as well, whatever happened in between.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
-use crate::kit::{Effects, TestTool, WithProgram, WorldExt, first_tools, one_kind, programmed};
-use entourage_engine::{Client, Conversation, DecisionRequest, DecisionView, Interrupt, Run};
-use entourage_llm::{Error, Message, Priority, Request, Script, ScriptedModel};
+use crate::kit::{
+    Effects, TestTool, WithProgram, WorldExt, at_once, bare, first_tools, is_worker, one_kind, programmed,
+};
+use entourage_engine::{Client, Conversation, DecisionRequest, DecisionView, Interrupt, NewAgent, Run};
+use entourage_llm::{Error, Message, Model, NoDeltas, Priority, Request, Script, ScriptedModel};
 use entourage_testkit::{Fault, Faults, World};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{AgentId, Item, ItemBody};
+use entourage_types::{AgentId, Item, ItemBody, Kind};
 use futures::{FutureExt, future::BoxFuture};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::requests::Tapped;
+use super::requests::{Tapped, WeakModel};
 
 /// The items of an agent that a model wrote, in order.
 async fn answers(client: &Client, agent: AgentId) -> Vec<Item> {
@@ -75,8 +80,8 @@ fn decides<'r>(run: &'r mut Run<'_>) -> BoxFuture<'r, Result<String, Interrupt>>
 async fn a_rebuilt_decision_is_to_the_byte_what_the_provider_received_on_every_wire() {
     let script = ScriptedModel::new([
         Script::text("{\"yes\": \"<perhaps>\"}"),
-        Script::text("no JSON"),
         Script::text("{\"yes\": true}"),
+        Script::text("no JSON"),
         Script::text("{\"yes\": true}"),
         Script::text("I cannot say."),
         Script::text("Painted."),
@@ -90,7 +95,7 @@ async fn a_rebuilt_decision_is_to_the_byte_what_the_provider_received_on_every_w
     let client = world.client();
     let answers = answers(&client, root.id).await;
     let bodies = bodies.lock().unwrap().clone();
-    assert_eq!(answers.len(), bodies.len());
+    assert_eq!((answers.len(), bodies.len()), (6, 6));
     for (item, sent) in answers.iter().zip(&bodies) {
         let rebuilt = client.request_of_item(root.id, item.seq).await.unwrap();
         assert_eq!((rebuilt.doubt, rebuilt.item.seq), (None, item.seq));
@@ -98,6 +103,94 @@ async fn a_rebuilt_decision_is_to_the_byte_what_the_provider_received_on_every_w
     }
     let message = client.request_of_item(root.id, 0).await;
     assert!(message.is_err() && client.request_of_item(root.id, 99).await.is_err(), "no model wrote it");
+    assert_eq!(world.audit().await, []);
+}
+
+/// A decision of a weak model has its schema as the grammar, and the rebuilt request leads to the same bytes.
+#[tokio::test]
+async fn a_rebuilt_decision_leads_to_the_bytes_that_the_provider_of_a_weak_model_received() {
+    const TEXTS: [&str; 5] = [
+        r#"{"yes": "<perhaps>"}"#,
+        r#"{"yes": true}"#,
+        r#"{"yes": true}"#,
+        "{}",
+        r#"{"action": "final_answer", "text": "Painted."}"#,
+    ];
+    let weak = WeakModel::default();
+    let router = Arc::new(weak.router().await);
+    weak.says(&TEXTS);
+    let world = World::builder(Arc::clone(&router)).tools(first_tools()).kinds(programmed(|_| {}));
+    let world = world.program(&[], decides).start().await;
+    let root = world.ask("Paint <b>it</b>.").await;
+    world.ended(root.id).await;
+    let received = weak.took();
+    let answers = answers(&world.client(), root.id).await;
+    let decisions = answers.iter().filter(|item| matches!(item.body, ItemBody::Decision(_))).count();
+    assert_eq!((decisions, answers.len(), received.len()), (4, 5, 5), "{received:?}");
+    for body in &received[..decisions] {
+        let sent: Value = serde_json::from_str(body).unwrap();
+        let schema = &sent["response_format"]["json_schema"]["schema"];
+        let DecisionRequest { schema: wanted, .. } = ask("");
+        let yes = |schema: &Value| (schema["required"].clone(), schema["properties"]["yes"].clone());
+        assert_eq!(yes(schema), yes(&wanted), "{body}");
+    }
+    weak.says(&TEXTS);
+    for item in &answers {
+        let rebuilt = world.client().request_of_item(root.id, item.seq).await.unwrap();
+        assert_eq!(rebuilt.doubt, None, "item {}", item.seq);
+        router.call(rebuilt.request, &mut NoDeltas).await.unwrap();
+    }
+    assert_eq!(weak.took(), received);
+    assert_eq!(world.audit().await, []);
+}
+
+/// A leader whose window fills again and again, and who has each message looked up by a worker.
+fn delegating() -> ScriptedModel {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            _ if request.system.starts_with("You keep the") => Script::text("It was <long>."),
+            Some(Message::User(text)) if is_worker(request) => Script::text(format!("\u{e9}: {text}")),
+            Some(Message::User(_)) => {
+                Script::call("send_message", json!({ "recipient": "worker", "message": "<b> & \"look\"" }))
+            }
+            Some(Message::Output { .. }) => Script::text("So it is.\n".repeat(150)),
+            other => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    model.with_window(4_096)
+}
+
+/// Digests and delegated work, over every wire: each request is rebuilt to the bytes that each provider received, and
+/// none was sent that is not on record.
+#[tokio::test]
+async fn requests_around_digests_and_those_of_sub_agents_are_rebuilt_to_the_byte_on_every_wire() {
+    let model = Tapped::new(delegating()).await;
+    let (bodies, again) = (model.bodies(), Tapped::new(ScriptedModel::new([])).await);
+    let worker = Kind { instructions: "You are a worker".into(), ..bare("worker") };
+    let kinds = one_kind(|kind| kind.peers = vec!["worker".into()]).with(worker);
+    let world = World::builder(model).tools(first_tools()).kinds(kinds).dispatchers(at_once(4)).start().await;
+    let root = world.client().create(NewAgent::default(), None).await.unwrap();
+    for n in 0..8 {
+        let text = format!("message {n} {}", "<x> ".repeat(300));
+        world.client().send(root.id, &text, None).await.unwrap();
+        world.ended(root.id).await;
+    }
+    let client = world.client();
+    let mut received = bodies.lock().unwrap().clone();
+    let (mut digests, mut below) = (0, 0);
+    for agent in client.tree(root.id).await.unwrap() {
+        for item in answers(&client, agent.id).await {
+            let rebuilt = client.request_of_item(agent.id, item.seq).await.unwrap();
+            assert_eq!(rebuilt.doubt, None, "item {} of {}", item.seq, agent.kind);
+            let sent = again.sent(&rebuilt.request).await;
+            let found = received.iter().position(|bodies| *bodies == sent);
+            received.remove(found.unwrap_or_else(|| panic!("item {} of {}: {sent:?}", item.seq, agent.kind)));
+            digests += usize::from(matches!(item.body, ItemBody::Digest(_)));
+            below += usize::from(agent.id != root.id);
+        }
+    }
+    assert_eq!(received, [] as [Vec<String>; 0], "each of them answers an item");
+    assert!(digests > 0 && below == 8, "{digests} digests, {below} turns of the worker");
     assert_eq!(world.audit().await, []);
 }
 

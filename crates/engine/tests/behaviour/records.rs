@@ -18,12 +18,12 @@ use serde_json::{Value, json};
 use crate::kit::one_kind;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Project {
+pub(crate) struct Project {
     id: String,
     owner: Owner,
     root: Option<AgentId>,
-    name: String,
-    number: u64,
+    pub(crate) name: String,
+    pub(crate) number: u64,
     at: Time,
 }
 
@@ -87,7 +87,7 @@ impl Record for Page {
     }
 }
 
-fn project(client: &Client, name: &str, number: u64) -> Project {
+pub(crate) fn project(client: &Client, name: &str, number: u64) -> Project {
     let owner = client.owner().clone();
     let id = format!("{owner} {number}");
     Project { id, owner, root: None, name: name.into(), number, at: Time::from_micros(0) }
@@ -112,7 +112,7 @@ async fn world() -> World {
     World::builder(ScriptedModel::new([Script::text("Hello.")])).store(MemoryStore::default()).start().await
 }
 
-fn is_taken(refused: &Result<(), Error>) -> bool {
+pub(crate) fn is_taken(refused: &Result<(), Error>) -> bool {
     matches!(refused, Err(Error::Store(StoreError::NameTaken { .. })))
 }
 

@@ -14,8 +14,8 @@ use axum::{
 };
 use entourage_engine::{Client, Clock, NewAgent};
 use entourage_llm::{
-    Connection, Delta, Deltas, Error as ModelError, Model, NoDeltas, Provider, ProviderModel, Reply, Request,
-    Router as Models, Script, ScriptedModel, Settings,
+    Connection, Delta, Deltas, Error as ModelError, Model, NoDeltas, Profile, Provider, ProviderModel, Reply,
+    Request, Router as Models, Script, ScriptedModel, Settings,
 };
 use entourage_store::Page;
 use entourage_testkit::World;
@@ -48,14 +48,14 @@ async fn serve(app: Router) -> String {
 
 /// A server of a weak model that keeps what it receives, and answers with these texts.
 #[derive(Clone, Default)]
-struct WeakModel {
+pub(crate) struct WeakModel {
     received: Received,
     texts: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl WeakModel {
     /// The model behind the router, which offers tools as a schema of next actions.
-    async fn router(&self) -> Models {
+    pub(crate) async fn router(&self) -> Models {
         async fn answer(State(this): State<WeakModel>, method: Method, body: String) -> (StatusCode, String) {
             if method != Method::POST {
                 return (StatusCode::NOT_FOUND, String::new());
@@ -77,12 +77,12 @@ impl WeakModel {
     }
 
     /// What it answers next.
-    fn says(&self, texts: &[&str]) {
+    pub(crate) fn says(&self, texts: &[&str]) {
         self.texts.lock().unwrap().extend(texts.iter().map(ToString::to_string));
     }
 
     /// What it received since it was asked this last.
-    fn took(&self) -> Vec<String> {
+    pub(crate) fn took(&self) -> Vec<String> {
         std::mem::take(&mut self.received.lock().unwrap())
     }
 }
@@ -150,6 +150,10 @@ impl Model for Tapped {
 
     fn describe(&self) -> String {
         "tapped".into()
+    }
+
+    fn profile(&self, model: Option<&str>) -> Profile {
+        self.script.profile(model)
     }
 }
 

@@ -2,35 +2,52 @@
 //! immediately, with the intents of those that have an effect. A slower call finds its turn already
 //! committed.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use crate::kit::{Effects, FakeClockExt, TestTool, WorldExt, bare, eventually, first_tools, one_kind};
 use async_trait::async_trait;
-use entourage_llm::{Script, ScriptedModel};
-use entourage_store::Write;
+use entourage_engine::Budgets;
+use entourage_llm::{Price, Script, ScriptedModel};
+use entourage_store::{StoreLayer, Write};
 use entourage_testkit::{Fact, Faults, HeldModel, World};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
-use entourage_types::{Action, ItemBody, Kind, Limits, Owner, Status, ToolSpec};
+use entourage_types::{Action, Cost, EntityKind, ItemBody, Kind, Limits, Owner, Status, ToolSpec};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-/// The contents of each commit from the first turn on: `turn`, `output`, `intent`.
+/// What each commit of an activation brings.
 fn commits(world: &World) -> Vec<Vec<&'static str>> {
     let facts = world.witness().facts();
     let brought = facts.iter().filter_map(|fact| match fact {
-        Fact::Committed(commit) => Some(commit.writes.iter().filter_map(|write| match write {
-            Write::Item(item) => match &item.body {
-                ItemBody::Turn(_) => Some("turn"),
-                ItemBody::Output(_) => Some("output"),
-                _ => None,
-            },
-            Write::Step(step) if step.state == entourage_types::StepState::Started => Some("intent"),
-            Write::NewAgent(agent) if agent.parent.is_some() => Some("child"),
-            _ => None,
-        })),
+        Fact::Committed(commit) if commit.fence.is_some() => Some(commit.writes.iter().filter_map(brings)),
         _ => None,
     });
-    brought.map(Iterator::collect).filter(|brought: &Vec<_>| !brought.is_empty()).collect()
+    brought.map(Iterator::collect).collect()
+}
+
+/// What a write brings, if that is one of the things which ride in the commits of others.
+fn brings(write: &Write) -> Option<&'static str> {
+    match write {
+        Write::Item(item) => Some(match &item.body {
+            ItemBody::Message(_) => "message",
+            ItemBody::Turn(_) => "turn",
+            ItemBody::Output(_) => "output",
+            _ => "other item",
+        }),
+        Write::Step(step) if step.state == entourage_types::StepState::Started => Some("intent"),
+        Write::NewAgent(_) => Some("child"),
+        Write::Record(record, _) if record.kind == EntityKind::TASK => Some("task"),
+        Write::Run(run) if run.ended.is_some() => Some("end"),
+        Write::Run(run) if run.waiting_on.is_some() => Some("sleep"),
+        _ => None,
+    }
 }
 
 async fn commits_of_one_call(tool: &str, effect: Effect) -> Vec<Vec<&'static str>> {
@@ -44,7 +61,10 @@ async fn commits_of_one_call(tool: &str, effect: Effect) -> Vec<Vec<&'static str
 
 #[tokio::test]
 async fn the_output_of_an_immediate_pure_call_commits_with_its_turn() {
-    assert_eq!(commits_of_one_call("look", Effect::Pure).await, [vec!["turn", "output"], vec!["turn"]]);
+    assert_eq!(
+        commits_of_one_call("look", Effect::Pure).await,
+        [vec!["message"], vec!["turn", "output"], vec!["turn", "end"]]
+    );
 }
 
 #[tokio::test]
@@ -52,7 +72,7 @@ async fn a_call_with_an_effect_commits_its_turn_and_intent_before_it_begins() {
     for effect in [Effect::Idempotent, Effect::Unsafe] {
         assert_eq!(
             commits_of_one_call("pay", effect).await,
-            [vec!["turn", "intent"], vec!["output"], vec!["turn"]]
+            [vec!["message"], vec!["turn", "intent"], vec!["output"], vec!["turn", "end"]]
         );
     }
 }
@@ -67,7 +87,15 @@ async fn a_new_sub_agent_commits_with_the_turn_that_delegates_to_it() {
     let world = World::builder(model).tools(first_tools()).start().await;
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    assert_eq!(commits(&world), [vec!["turn", "child"], vec!["turn"], vec!["output"], vec!["turn"]]);
+    let expected = [
+        vec!["message"],
+        vec!["turn", "child", "task", "sleep"],
+        vec!["message"],
+        vec!["turn", "task", "end"],
+        vec!["output"],
+        vec!["turn", "end"],
+    ];
+    assert_eq!(commits(&world), expected);
 }
 
 #[tokio::test]
@@ -138,7 +166,7 @@ async fn a_turn_with_a_slow_call_is_committed_while_the_call_runs() {
     world.until(root.id, is_turn).await;
     let_go.notify_one();
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    assert_eq!(commits(&world), [vec!["turn"], vec!["output"], vec!["turn"]]);
+    assert_eq!(commits(&world), [vec!["message"], vec!["turn"], vec!["output"], vec!["turn", "end"]]);
 }
 
 #[tokio::test]
@@ -156,12 +184,12 @@ async fn a_pause_during_a_model_call_takes_effect_before_the_tool_call() {
     model.let_go(1);
     world.asleep(&root).await;
     assert_eq!(happened.per_call(), [0u32; 0], "nothing begins that was not begun before the pause");
-    assert_eq!(commits(&world), [["turn"]], "and the turn is not asked for twice");
+    assert_eq!(commits(&world), [["message"], ["turn"], ["sleep"]], "and the turn is not asked for twice");
 }
 
 /// How many commits change a budget, while agents whose kinds have these limits try a failed call again, are paused in
-/// a call and resumed, delegate, lose their process in a call, end, and are deleted.
-async fn changes_of_budgets(limits: &Limits) -> usize {
+/// a call and resumed, delegate, lose their process in a call, end, and are deleted. Another kind has a budget.
+async fn changes_of_budgets(limits: &Limits, budgets: Budgets) -> usize {
     let model = ScriptedModel::new([]);
     model.push(Err(entourage_llm::Error::Unavailable {
         model: "m".into(),
@@ -178,7 +206,9 @@ async fn changes_of_budgets(limits: &Limits) -> usize {
     let model = HeldModel::new(model);
     let helper = Kind { limits: limits.clone(), ..bare("helper") };
     let kinds = one_kind(|kind| (kind.limits, kind.peers) = (limits.clone(), vec!["helper".into()]));
-    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds.with(helper)).start().await;
+    let kinds = kinds.with(helper).with(Kind { limits: limited(), ..bare("other") });
+    let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds);
+    let world = world.engine(move |engine| engine.budgets(budgets.clone())).start().await;
     let root = world.ask("Go.").await;
     let person = |world: &World| world.engine().client(Owner::local());
     // The first call fails, a pause comes in the second one, and the process ends in that of the helper.
@@ -206,9 +236,68 @@ async fn changes_of_budgets(limits: &Limits) -> usize {
     facts.iter().filter(changes).count()
 }
 
+fn limited() -> Limits {
+    Limits { max_tree_tokens: Some(1_000_000), ..Limits::default() }
+}
+
+/// What an owner may spend in a day.
+fn of_day(owner: Owner) -> Budgets {
+    let owners = BTreeMap::from([(owner, Cost::from_nanos(1_000_000_000_000))]);
+    let unpriced = Some(Price { input: 1.0, output: 1.0, cached: None, cache_written: None });
+    Budgets { owners, unpriced, ..Budgets::default() }
+}
+
 #[tokio::test]
-async fn where_no_kind_has_a_budget_no_commit_changes_one() {
-    assert_eq!(changes_of_budgets(&Limits::default()).await, 0);
-    let limited = Limits { max_tree_tokens: Some(1_000_000), ..Limits::default() };
-    assert!(changes_of_budgets(&limited).await > 8, "where they have, calls and ends do");
+async fn where_neither_the_top_of_a_tree_nor_its_owner_has_a_budget_no_commit_changes_one() {
+    let unlimited = Limits::default();
+    assert_eq!(changes_of_budgets(&unlimited, Budgets::default()).await, 0);
+    assert_eq!(changes_of_budgets(&unlimited, of_day(Owner::new("another"))).await, 0);
+    assert!(changes_of_budgets(&limited(), Budgets::default()).await > 8, "where it has, calls and ends do");
+    let owners = changes_of_budgets(&unlimited, of_day(Owner::local())).await;
+    assert!(owners > 8, "a budget of the owner counts all trees");
+}
+
+/// Counts the calls that reach the store.
+#[derive(Clone, Default)]
+struct Counts(Arc<AtomicUsize>);
+
+#[async_trait]
+impl StoreLayer for Counts {
+    async fn pass(&self) -> entourage_store::Result<()> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// How many calls reach the store while an agent and one below it work, the latter with three calls of the model. A
+/// kind that neither of them is of has these limits.
+async fn calls_of_the_store(other: Limits) -> usize {
+    let look = || Script::call("look", json!({"n": 1}));
+    let model = ScriptedModel::new([
+        Script::call("send_message", json!({"recipient": "helper", "message": "Look."})),
+        look(),
+        look(),
+        Script::text("Found."),
+        Script::text("Done."),
+    ]);
+    let kinds = one_kind(|kind| kind.peers = vec!["helper".into()]).with(bare("helper"));
+    let tools = first_tools().with(TestTool::new("look", Effect::Pure, &Effects::default()));
+    let counts = Counts::default();
+    let world = World::builder(model).tools(tools).kinds(kinds.with(Kind { limits: other, ..bare("other") }));
+    let world = world.between(counts.clone()).dispatchers([]).start().await;
+    let root = world.ask("Go.").await;
+    world.engine().advance(root.id).await.unwrap();
+    let tree = world.client().tree(root.id).await.unwrap();
+    let before = counts.0.load(Ordering::SeqCst);
+    world.engine().advance(tree[1].id).await.unwrap();
+    let below = counts.0.load(Ordering::SeqCst) - before;
+    world.engine().advance(root.id).await.unwrap();
+    assert_eq!(world.client().agent(root.id).await.unwrap().status, Status::Succeeded);
+    below
+}
+
+#[tokio::test]
+async fn an_agent_below_another_reads_the_top_of_its_tree_once_to_find_that_it_has_no_budget() {
+    let without = calls_of_the_store(Limits::default()).await;
+    assert_eq!(calls_of_the_store(limited()).await, without + 1);
 }

@@ -28,7 +28,7 @@ impl Payload for CheckIn {
     const NAME: &'static str = "check_in";
 }
 
-fn check_in() -> Trigger {
+pub(crate) fn check_in() -> Trigger {
     Trigger::new(&CheckIn { day: 3 }).unwrap()
 }
 

@@ -76,9 +76,13 @@ impl Model for AgencyModels {
         of.price(model.filter(|_| !is_own), usage)
     }
 
-    fn requests_per_call(&self, model: Option<&str>) -> u32 {
-        let (of, is_own) = self.of(model);
-        of.requests_per_call(model.filter(|_| !is_own))
+    fn worst_case(&self, request: &Request) -> Usage {
+        let (of, is_own) = self.of(request.model.as_deref());
+        if is_own {
+            of.worst_case(&Request { model: None, ..request.clone() })
+        } else {
+            of.worst_case(request)
+        }
     }
 
     fn gates(&self) -> Vec<GateState> {

@@ -91,7 +91,6 @@ fn because(why: PrefixBreak) -> &'static str {
         PrefixBreak::Model => "another model was asked",
         PrefixBreak::Kind => "the kind has another version",
         PrefixBreak::Tools => "other tools were offered",
-        PrefixBreak::System => "the prompt before the conversation differs",
         PrefixBreak::Digest => "a digest replaced the oldest turns",
         PrefixBreak::Window => "the kind reads the latest messages only",
     }

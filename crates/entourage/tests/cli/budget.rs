@@ -102,8 +102,29 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     assert_eq!((&budget["allowance"]["tokens"], &budget["granted"]["tokens"]), (&50.into(), &100_000.into()));
     let agents = place.entourage(&["agents", "--json"]).good().stdout;
-    let used = place.entourage(&["usage", "--tree", id(&agents, "agt_")]).good().stdout;
-    assert!(used.lines().last().unwrap().starts_with("budget of the tree: "), "{used}");
+    let tree = id(&agents, "agt_").to_owned();
+    let spent = tokens_used(&place, &["usage", "--tree", &tree, "--json"]);
+    let left = 100_050 - spent;
+    assert_eq!(
+        last_line(&place, &["usage", "--tree", &tree]),
+        format!(
+            "budget of the tree: {left} tokens of 100050 tokens left · spent {spent} tokens · 100000 tokens of \
+             that granted"
+        )
+    );
+}
+
+/// All tokens of a report of usage, of which there are some.
+fn tokens_used(place: &DataDir, arguments: &[&str]) -> u64 {
+    let total = &place.entourage(arguments).good().json()[0]["total"]["usage"];
+    let of = |name: &str| total[name].as_u64().unwrap_or_else(|| panic!("{name}: {total}"));
+    let tokens = of("input") + of("output");
+    assert!(tokens > 0, "{total}");
+    tokens
+}
+
+fn last_line(place: &DataDir, arguments: &[&str]) -> String {
+    place.entourage(arguments).good().stdout.lines().last().expect("a line").to_owned()
 }
 
 #[test]
@@ -157,10 +178,16 @@ fn the_settings_limit_what_an_owner_spends_in_a_day() {
         ),
     );
     place.entourage(&["run", "Say hello."]).good();
-    let shown = place.entourage(&["budget"]).good().stdout;
-    assert!(shown.starts_with("budget of 20") && shown.contains(" of $20.00"), "{shown}");
-    let used = place.entourage(&["usage"]).good().stdout;
-    assert!(used.lines().last().unwrap().starts_with("budget of 20"), "{used}");
+    // A dollar for a million tokens.
+    let spent = tokens_used(&place, &["usage", "--json"]);
+    let budget = &place.entourage(&["budget", "--json"]).good().json()[0][0];
+    let day = budget["of"]["day"].as_str().unwrap_or_else(|| panic!("{budget}"));
+    let dollars = |millionths: u64| format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+    let (left, spent) = (dollars(20_000_000 - spent), dollars(spent));
+    let shown = format!("budget of {day}: {left} of $20.000000 left · spent {spent}");
+    for command in ["budget", "usage"] {
+        assert_eq!(last_line(&place, &[command]), shown);
+    }
 }
 
 #[test]
@@ -195,10 +222,22 @@ fn a_budget_shows_what_a_call_under_way_reserves() {
         place.entourage(&["budget"]).good().stdout,
         format!("budget of the tree: {left} tokens of 100000 tokens left · reserved {reserved} tokens\n")
     );
+    let agents = place.entourage(&["agents", "--json"]).good().stdout;
+    let usage = ["usage", "--tree", id(&agents, "agt_")];
+    assert_eq!(
+        last_line(&place, &usage),
+        format!("budget of the tree: {left} tokens of 100000 tokens left · reserved {reserved} tokens")
+    );
     asked.text("Hello.").end();
     running.succeeds();
-    let after = place.entourage(&["budget"]).good().stdout;
-    assert!(after.contains(" of 100000 tokens left · ") && !after.contains("reserved"), "{after}");
+    let spent = tokens_used(&place, &[&usage[..], &["--json"]].concat());
+    let left = 100_000 - spent;
+    for command in [&["budget"][..], &usage] {
+        assert_eq!(
+            last_line(&place, command),
+            format!("budget of the tree: {left} tokens of 100000 tokens left · spent {spent} tokens")
+        );
+    }
 }
 
 /// What a user reads on a screen, without its line ends.

@@ -83,7 +83,7 @@ async fn the_planner_of_the_examples_survives_a_crash_at_every_commit() {
             .store(MemoryStore::default())
             .engine(|engine| engine.program("planner", Arc::new(plan::Planner)))
     });
-    let story = story.any_order().person(|_| PersonAction::Answer(Answer::Text("80 m2".into())));
+    let story = story.agents_in_any_order().person(|_| PersonAction::Answer(Answer::Text("80 m2".into())));
     let points = story.survives([1], 5).await;
     assert!(points >= 4, "{points}");
 }

@@ -116,8 +116,8 @@ impl<M: Model> Model for Gated<M> {
         self.inner.price(model, usage)
     }
 
-    fn requests_per_call(&self, model: Option<&str>) -> u32 {
-        self.inner.requests_per_call(model)
+    fn worst_case(&self, request: &Request) -> Usage {
+        self.inner.worst_case(request)
     }
 
     fn gates(&self) -> Vec<GateState> {

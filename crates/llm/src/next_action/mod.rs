@@ -23,6 +23,9 @@ use crate::{Delta, Deltas, Error, GateState, Message, Model, Reply, Request, Res
 /// for a different one on a repeated request.
 const TEMPERATURE: f64 = 0.2;
 
+/// The most tokens of what is said about an answer that repeats its example.
+const CORRECTION: u64 = 1_024;
+
 /// A model whose tools are offered as a schema of next actions.
 #[derive(Debug)]
 pub struct NextAction<M> {
@@ -61,35 +64,10 @@ impl<M: Model> NextAction<M> {
 
 #[async_trait]
 impl<M: Model> Model for NextAction<M> {
-    async fn call(&self, mut request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
-        // If the answer has a schema of its own, there is no choice of actions.
-        let may_call = !request.tools.is_empty() && !request.forbids_calls();
-        let acting = may_call && request.output_schema.is_none();
-        let all = std::mem::take(&mut request.tools);
-        let tools = form::offered(&all);
-        let usable = form::usable(&tools, conversation::has_address(&request), request.has_cuts);
-        let left = repeated_calls::vain(&request.messages).left(usable);
-        let asked = conversation::asked(&request.messages);
-        request.messages = conversation::plain(request.messages, acting);
-        if !acting {
-            if request.output_schema.is_some() {
-                // A weak model needs the schema as its grammar, also one that allows other fields.
-                request.open_schema = false;
-                request.temperature.get_or_insert(TEMPERATURE);
-            }
-            return self.inner.call(request, deltas).await;
-        }
-        if let (Some(asked), Some(Message::User(last) | Message::Notice(last) | Message::Context(last))) =
-            (asked, request.messages.last_mut())
-        {
-            let next = if left.is_empty() { "Answer it now." } else { "Next action?" };
-            // Writing to a string cannot fail.
-            let _ = write!(last, "\n\nMy request was: {asked}\n{next}");
-        }
-        request.system = format!("{}\n\n{}", request.system, form::instructions(&tools)).into();
-        request.output_schema = Some(Arc::new(form::schema(&left, form::answers_first(&tools))));
-        request.temperature.get_or_insert(TEMPERATURE);
-        let mut reply = self.next(request, &tools, deltas).await?;
+    async fn call(&self, request: Request, deltas: &mut dyn Deltas) -> Result<Reply> {
+        let (request, all) = without_tools(request);
+        let Some(all) = all else { return self.inner.call(request, deltas).await };
+        let mut reply = self.next(request, &form::offered(&all), deltas).await?;
         if let Err(error) = form::act(&mut reply) {
             deltas.delta(Delta::DiscardedUsage(reply.used()));
             return Err(error);
@@ -115,8 +93,15 @@ impl<M: Model> Model for NextAction<M> {
         self.inner.price(model, usage)
     }
 
-    fn requests_per_call(&self, model: Option<&str>) -> u32 {
-        2 * self.inner.requests_per_call(model)
+    fn worst_case(&self, request: &Request) -> Usage {
+        let (request, all) = without_tools(request.clone());
+        let Usage { input, output, .. } = self.inner.worst_case(&request);
+        if all.is_none() {
+            return Usage { input, output, ..Usage::default() };
+        }
+        // The second request holds the answer to the first one, and what is wrong with it.
+        let input = 2 * input + output + CORRECTION;
+        Usage { input, output: 2 * output, ..Usage::default() }
     }
 
     fn gates(&self) -> Vec<GateState> {
@@ -130,6 +115,39 @@ impl<M: Model> Model for NextAction<M> {
     fn fallback(&self) -> &[String] {
         self.inner.fallback()
     }
+}
+
+/// The request as the weak model receives it, and the tools that its actions stand for; no tools if it does not choose
+/// an action.
+fn without_tools(mut request: Request) -> (Request, Option<Arc<[ToolSpec]>>) {
+    // If the answer has a schema of its own, there is no choice of actions.
+    let may_call = !request.tools.is_empty() && !request.forbids_calls();
+    let acting = may_call && request.output_schema.is_none();
+    let all = std::mem::take(&mut request.tools);
+    let tools = form::offered(&all);
+    let usable = form::usable(&tools, conversation::has_address(&request), request.has_cuts);
+    let left = repeated_calls::vain(&request.messages).left(usable);
+    let asked = conversation::asked(&request.messages);
+    request.messages = conversation::plain(request.messages, acting);
+    if !acting {
+        if request.output_schema.is_some() {
+            // A weak model needs the schema as its grammar, also one that allows other fields.
+            request.open_schema = false;
+            request.temperature.get_or_insert(TEMPERATURE);
+        }
+        return (request, None);
+    }
+    if let (Some(asked), Some(Message::User(last) | Message::Notice(last) | Message::Context(last))) =
+        (asked, request.messages.last_mut())
+    {
+        let next = if left.is_empty() { "Answer it now." } else { "Next action?" };
+        // Writing to a string cannot fail.
+        let _ = write!(last, "\n\nMy request was: {asked}\n{next}");
+    }
+    request.system = format!("{}\n\n{}", request.system, form::instructions(&tools)).into();
+    request.output_schema = Some(Arc::new(form::schema(&left, form::answers_first(&tools))));
+    request.temperature.get_or_insert(TEMPERATURE);
+    (request, Some(all))
 }
 
 /// Deltas without text, so that the JSON of actions is not streamed to the reader.

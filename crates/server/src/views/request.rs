@@ -40,7 +40,6 @@ fn prefix_break(broken: entourage_engine::PrefixBreak) -> PrefixBreak {
         entourage_engine::PrefixBreak::Model => PrefixBreak::Model,
         entourage_engine::PrefixBreak::Kind => PrefixBreak::Kind,
         entourage_engine::PrefixBreak::Tools => PrefixBreak::Tools,
-        entourage_engine::PrefixBreak::System => PrefixBreak::System,
         entourage_engine::PrefixBreak::Digest => PrefixBreak::Digest,
         entourage_engine::PrefixBreak::Window => PrefixBreak::Window,
     }

@@ -116,50 +116,78 @@ pub(super) fn database_beside(beside: Beside, many: u32) -> (tempfile::TempDir, 
     (directory, connection)
 }
 
+/// The id of a row of a [`database_with_ended_rows`].
+pub(super) fn ended_id(prefix: &str, number: u32) -> String {
+    format!("{prefix}_{number:032}")
+}
+
+/// The agents' ends, one after another, and the reasons for them.
+const BAD_ENDS: [&str; 5] = ["failed", "failed", "failed", "failed", "cancelled"];
+const REASONS: [&str; 5] = ["cancelled", "error", "max_cost", "max_steps", "cancelled"];
+
 /// Creates a database with `ended` rows of each sort that ended well (or did not), fifty that are open, and
-/// ten that ended the other way.
+/// ten that ended the other way; of each of these, in all statuses that there are. The open agents have something to
+/// read, and nothing wakes them.
 pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::TempDir, Connection) {
     let (directory, connection) = database();
     let insert =
         |table: &str, columns: &str, values: &str| insert(&connection, ended + 60, table, columns, values);
-    // The open rows come first, like rows that have waited for long.
-    let status = |open: &str, good: &str, bad: &str| {
-        let (few, many) = if well { (bad, good) } else { (good, bad) };
-        format!("CASE WHEN i <= 50 THEN '{open}' WHEN i <= 60 THEN '{few}' ELSE '{many}' END")
+    let id = |prefix: &str| format!("printf('{prefix}_%032d', i)");
+    let each = |words: &[&str]| {
+        let cases = words.iter().enumerate().map(|(at, word)| format!(" WHEN {at} THEN '{word}'"));
+        format!("CASE i % {}{} END", words.len(), cases.collect::<String>())
     };
-    let of_work = status("waiting", "succeeded", "failed");
+    // The open rows come first, like rows that have waited for long.
+    let status = |open: &[&str], good: &[&str], bad: &[&str]| {
+        let (few, many) = if well { (bad, good) } else { (good, bad) };
+        let [open, few, many] = [open, few, many].map(each);
+        format!("CASE WHEN i <= 50 THEN {open} WHEN i <= 60 THEN {few} ELSE {many} END")
+    };
+    let of_work = status(&["idle", "queued", "running", "waiting"], &["succeeded"], &BAD_ENDS);
+    let reason = format!(
+        "CASE {of_work} WHEN 'succeeded' THEN 'completed' WHEN 'failed' THEN {reason} WHEN 'cancelled' THEN {reason} END",
+        reason = each(&REASONS)
+    );
+    let agent = id("agt");
     insert(
         "agents",
-        "id, owner, root, depth, kind, title, status, waiting_on, epoch, session, created, updated",
+        "id, owner, root, depth, kind, title, status, waiting_on, stop_reason, epoch, session, created, updated",
         &format!(
-            "'agt_' || i, 'local', 'agt_' || i, 0, 'assistant', 'Trains to place ' || i, {of_work}, \
-             CASE WHEN i <= 50 THEN iif(i % 5 = 0, 'retry', 'user') END, 1, 1, i, i"
+            "{agent}, 'local', {agent}, 0, {}, 'Trains to place ' || i, {of_work}, \
+             iif({of_work} = 'waiting', {}, NULL), {reason}, 1, 1, i, i",
+            each(&["assistant", "orchestrator"]),
+            each(&["user", "retry", "timer"])
         ),
     );
-    let reason = format!(
-        "CASE {of_work} WHEN 'succeeded' THEN 'completed' WHEN 'failed' THEN iif(i % 4 = 0, 'cancelled', 'error') END"
+    self::insert(
+        &connection,
+        50,
+        "inbox",
+        "agent, id, at, wakeup, body",
+        &format!("{agent}, {}, i, {}, '{{}}'", id("pst"), id("wkp")),
     );
-    insert_runs(&connection, ended + 60, ["'run_' || i", "'agt_' || i", "'local'", &of_work, &reason]);
-    for (kind, open, good, bad) in [
-        ("task", "queued", "succeeded", "failed"),
-        ("question", "open", "answered", "declined"),
-        ("intervention", "pending", "applied", "declined"),
-        ("delivery", "pending", "delivered", "given_up"),
-        ("grant", "standing", "revoked", "revoked"),
-        ("chat", "open", "deleted", "deleted"),
-        ("request", "done", "done", "done"),
-        ("learning", "kept", "kept", "retired"),
-        ("session", "closed", "closed", "closed"),
-        ("schedule", "active", "ended", "paused"),
-        ("kind", "kept", "kept", "kept"),
-    ] {
-        let status = status(open, good, bad);
+    insert_runs(&connection, ended + 60, [&id("run"), &agent, "'local'", &of_work, &reason]);
+    let nouns: [(&str, &[&str], &[&str], &[&str]); 11] = [
+        ("task", &["queued", "running", "waiting"], &["succeeded"], &["failed", "cancelled"]),
+        ("question", &["open"], &["answered"], &["declined", "expired"]),
+        ("intervention", &["pending"], &["applied"], &["applied"]),
+        ("delivery", &["pending"], &["delivered"], &["given_up"]),
+        ("grant", &["standing"], &["revoked"], &["revoked"]),
+        ("chat", &["open"], &["deleted"], &["deleted"]),
+        ("request", &["done"], &["done"], &["done"]),
+        ("learning", &["kept"], &["kept"], &["retired"]),
+        ("session", &["closed"], &["closed"], &["closed"]),
+        ("schedule", &["active"], &["ended"], &["paused"]),
+        ("kind", &["kept"], &["kept"], &["kept"]),
+    ];
+    for (kind, open, good, bad) in nouns {
         insert(
             "entities",
             "kind, id, owner, root, parent, status, created, updated, body",
             &format!(
-                "'{kind}', '{kind}_' || i, 'local', 'agt_' || i, 'agt_' || i, \
-                 {status}, i, i, '{{}}'"
+                "'{kind}', {}, 'local', {agent}, {agent}, {}, i, i, '{{}}'",
+                id(kind),
+                status(open, good, bad)
             ),
         );
     }
@@ -170,6 +198,25 @@ pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::Tem
 pub(super) fn database_with_notes(notes: u32) -> (tempfile::TempDir, Connection) {
     let (directory, connection) = database();
     add_notes(&connection, "local", notes);
+    (directory, connection)
+}
+
+/// The same of one owner in two trees, of which each has an agent that all its notes belong to.
+pub(super) fn database_with_notes_of_two_trees(first: u32, second: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    for (number, notes) in [(1, first), (2, second)] {
+        let tree = tree_id(number);
+        insert(
+            &connection,
+            notes,
+            "entities",
+            "kind, id, owner, root, parent, status, created, updated, body, text",
+            &format!(
+                "'note', 'note_{number}_' || i, 'local', '{tree}', '{tree}', 'kept', i, i, '{{}}', \
+                 'trains to place ' || i"
+            ),
+        );
+    }
     (directory, connection)
 }
 

@@ -2,14 +2,14 @@
 //! and nothing of what is behind or below.
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
-use entourage_types::{AgentId, Note, Scope, ShownStatus, StopReason, WaitingOn};
+use entourage_types::{AgentId, Note, NoteStatus, Scope, ShownStatus, StopReason, WaitingOn};
 use rusqlite::Connection;
 
 use super::{
     own,
     rows::{
-        database_with_ended_rows, database_with_notes, database_with_notes_of_two, database_with_tree,
-        tree_id,
+        database_with_ended_rows, database_with_notes, database_with_notes_of_two,
+        database_with_notes_of_two_trees, database_with_tree, ended_id, tree_id,
     },
     steps_of, up_to,
 };
@@ -77,7 +77,7 @@ fn a_page_reads_no_row_behind_its_end() {
             runs::select(scope, &RunQuery { root, of_large_tree, status, page, ..RunQuery::default() })
         }),
     ];
-    let until = |prefix: &str, rows: u32| up_to(&format!("{prefix}_{}", rows + 60 - READ));
+    let until = |prefix: &str, rows: u32| up_to(&ended_id(prefix, rows + 60 - READ));
     assert_read_up_to_the_end([&few, &many], until, &pages);
 }
 
@@ -172,6 +172,28 @@ fn a_search_reads_no_match_of_another_owner() {
         let page = Page { newest_first, limit: 50, ..Page::default() };
         let query =
             EntityQuery { text: Some("trains to pla".into()), page, ..EntityQuery::records::<Note>() };
+        let steps = |connection: &mut Connection| {
+            steps_of(connection, |connection| {
+                assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 20);
+            })
+        };
+        let (before, after) = (steps(&mut few), steps(&mut many));
+        // The index of words itself has more parts to read where it is larger.
+        assert!(before > 0 && after <= before * 2 + 200, "{before} steps beside few, {after} beside many");
+    }
+}
+
+/// What belongs to an agent or is in a status is found by its tree.
+#[test]
+fn a_search_of_one_agent_reads_no_match_of_another_tree() {
+    let [(_few, mut few), (_many, mut many)] =
+        [database_with_notes_of_two_trees(20, 2_000), database_with_notes_of_two_trees(20, 40_000)];
+    let page = Page { newest_first: true, limit: 50, ..Page::default() };
+    let text = Some("trains to pla".to_owned());
+    let of_tree = EntityQuery { text, page, root: root(), ..EntityQuery::records::<Note>() };
+    let records = EntityQuery::in_status::<Note>(NoteStatus::Kept).records;
+    let of_agent = EntityQuery { parent: root().map(Into::into), ..of_tree.clone() };
+    for query in [EntityQuery { records, ..of_tree }, of_agent] {
         let steps = |connection: &mut Connection| {
             steps_of(connection, |connection| {
                 assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 20);

@@ -26,7 +26,9 @@ use acts::{Act, RandomExpect, RandomWrite, act};
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-const STATUSES: [Status; 4] = [Status::Running, Status::Waiting, Status::Succeeded, Status::Failed];
+/// The statuses of runs, and one that only agents have.
+const STATUSES: [Status; 5] =
+    [Status::Running, Status::Waiting, Status::Succeeded, Status::Failed, Status::Cancelled];
 
 /// A history so far: the simplest store with its results, and the time.
 struct World {
@@ -65,11 +67,14 @@ impl World {
             if forgets && matches!(deed, RandomWrite::Prune { .. }) {
                 continue;
             }
-            let budget = match deed {
-                RandomWrite::Budget(change) => known.change(*change, agent.as_ref()),
+            let of_its_writer = match (deed, &agent) {
+                (RandomWrite::Budget(change), _) => known.change(*change, agent.as_ref()),
+                (RandomWrite::PruneEvents { of, before }, None) => {
+                    Some(Write::PruneEvents(known.agent(*of).root, *before))
+                }
                 _ => None,
             };
-            let outside = || budget.or_else(|| known.outside(deed, now));
+            let outside = || of_its_writer.or_else(|| known.outside(deed, now));
             if let Some(write) = outside().or_else(|| known.inside(deed, agent.as_mut()?, &mut current, now))
             {
                 commit.push(write);
@@ -119,6 +124,16 @@ impl Known {
             }
             RandomExpect::Room(nth, limit) => Expect::TreeBelow(self.agent(*nth).root, *limit),
             RandomExpect::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
+            RandomExpect::Created(nth, limit, since) => {
+                Expect::CreatedBelow(self.agent(*nth).root, *limit, at(*since))
+            }
+            RandomExpect::NotDeleted(nth) => Expect::NotDeleted(self.agent(*nth).id),
+            RandomExpect::ChildrenDeleted(nth) => Expect::ChildrenDeleted(self.agent(*nth).id),
+            RandomExpect::Ended(nth) => Expect::Ended(self.agent(*nth).id),
+            RandomExpect::LastCreated(nth, last) => {
+                Expect::LastCreated(self.agent(*nth).root, self.agent(*last).id)
+            }
+            RandomExpect::AtRest(nth, since) => Expect::AtRest(self.agent(*nth).root, at(*since)),
             RandomExpect::Budget(need, lacks) => self.room(*need, *lacks),
         }
     }

@@ -51,7 +51,7 @@ impl Run<'_> {
         let mut commit = self.fenced(at);
         if on == WaitingOn::Resume {
             // What an activation that died has reserved keeps no other agent waiting.
-            commit.writes.extend(self.engine.presumed());
+            commit.writes.extend(self.engine.presumed(&self.agent).await?);
         }
         commit.writes.extend(self.asleep(on, at));
         self.commit_as_is(commit).await.map(drop)
@@ -104,7 +104,7 @@ impl Run<'_> {
             let turn = self.fenced(at).write(Write::Run(self.record.clone()));
             self.commit_as_is(turn).await?;
         }
-        let mut writes: Vec<Write> = self.engine.presumed().into_iter().collect();
+        let mut writes: Vec<Write> = self.engine.presumed(&self.agent).await?.into_iter().collect();
         if !self.record.is_open() {
             self.take_unread(at, &mut writes).await?;
         }
@@ -169,7 +169,7 @@ impl Run<'_> {
         let at = self.engine.now();
         let cause = "deleted by the user";
         let before = self.agent.items;
-        let mut writes: Vec<Write> = self.engine.presumed().into_iter().collect();
+        let mut writes: Vec<Write> = self.engine.presumed(&self.agent).await?.into_iter().collect();
         self.close_open_calls(cause, &mut writes).await?;
         self.take_unread(at, &mut writes).await?;
         let mut joined = Vec::new();

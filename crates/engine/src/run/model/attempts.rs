@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_llm::Error as ModelError;
-use entourage_store::Write;
+use entourage_store::{BudgetChange, Write};
 use entourage_types::{BudgetId, FailedTry, Retry, Step, StepKey, StepState, Time, WaitingOn};
 
 use crate::{
@@ -85,7 +85,8 @@ impl Run<'_> {
         tries.kept.shortage = soonest.is_none().then_some(shortage);
         // What an activation that died has reserved keeps no other agent waiting.
         let step = Write::Step(self.retry_step(key, &tries));
-        self.batch.extend([step, self.wake_at(tries.kept.due)].into_iter().chain(self.engine.presumed()));
+        let presumed = Write::Budget(BudgetChange::lost());
+        self.batch.extend([step, self.wake_at(tries.kept.due), presumed]);
         self.batch.expect(lacks);
         Interrupt::Suspended(WaitingOn::Retry)
     }

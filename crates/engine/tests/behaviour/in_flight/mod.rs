@@ -4,6 +4,7 @@
 
 mod budgets;
 mod programs;
+mod waiting;
 
 use std::{
     fs,

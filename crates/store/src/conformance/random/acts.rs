@@ -21,6 +21,14 @@ pub(super) enum RandomExpect {
     Version(u8, u64),
     Room(usize, u32),
     Children(usize, u32),
+    /// In the tree of the first, at this time or later.
+    Created(usize, u32, u64),
+    NotDeleted(usize),
+    ChildrenDeleted(usize),
+    Ended(usize),
+    /// That the second agent is the last one of the first one's tree.
+    LastCreated(usize, usize),
+    AtRest(usize, u64),
     /// That a budget has room, or lacks it.
     Budget(RandomNeed, bool),
 }
@@ -43,6 +51,7 @@ pub(super) enum RandomWrite {
     Record { id: u8, stranger: bool, open: bool, text: Option<u8>, name: Option<u8>, below: Option<u8> },
     Forget { id: u8 },
     Prune { of: usize },
+    PruneEvents { of: usize, before: u64 },
     Tombstone { of: usize },
     Budget(RandomChange),
 }
@@ -57,7 +66,7 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
     prop_oneof![
         1 => any::<bool>().prop_map(|stranger| RandomWrite::Root { stranger }),
         1 => (any_agent.clone(), prop::option::of(0..2_u8)).prop_map(|(of, key)| RandomWrite::Child { of, key }),
-        4 => (0..4_usize, any::<bool>(), prop::bool::weighted(0.2))
+        4 => (0..5_usize, any::<bool>(), prop::bool::weighted(0.2))
             .prop_map(|(status, waiting, session)| RandomWrite::Row { status, waiting, session }),
         4 => prop::bool::weighted(0.1).prop_map(|skip| RandomWrite::Item { skip }),
         3 => (any::<bool>(), 0..4_usize, 0..6_u8)
@@ -71,7 +80,8 @@ fn deed() -> impl Strategy<Value = RandomWrite> {
         1 => (any_agent.clone(), any_agent.clone()).prop_map(|(from, to)| RandomWrite::Task { from, to }),
         1 => (any_agent.clone(), any::<bool>()).prop_map(|(of, open)| RandomWrite::Question { of, open }),
         1 => any_agent.clone().prop_map(|of| RandomWrite::Prune { of }),
-        1 => any_agent.prop_map(|of| RandomWrite::Tombstone { of }),
+        1 => any_agent.clone().prop_map(|of| RandomWrite::Tombstone { of }),
+        1 => (any_agent, 0..20_u64).prop_map(|(of, before)| RandomWrite::PruneEvents { of, before }),
         4 => budgets::change().prop_map(RandomWrite::Budget),
         1 => (0..4_u8).prop_map(|id| RandomWrite::Forget { id }),
         3 => (0..4_u8, prop::bool::weighted(0.1), any::<bool>(), few(3), few(2), few(4))
@@ -89,6 +99,13 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         (0..4_u8, 0..4_u64).prop_map(|(id, version)| RandomExpect::Version(id, version)),
         (0..64_usize, 1..6_u32).prop_map(|(of, limit)| RandomExpect::Room(of, limit)),
         (0..64_usize, 0..4_u32).prop_map(|(of, limit)| RandomExpect::Children(of, limit)),
+        (0..64_usize, 0..4_u32, 0..60_u64)
+            .prop_map(|(of, limit, since)| RandomExpect::Created(of, limit, since)),
+        (0..64_usize).prop_map(RandomExpect::NotDeleted),
+        (0..64_usize).prop_map(RandomExpect::ChildrenDeleted),
+        (0..64_usize).prop_map(RandomExpect::Ended),
+        (0..64_usize, 0..64_usize).prop_map(|(of, last)| RandomExpect::LastCreated(of, last)),
+        (0..64_usize, 0..60_u64).prop_map(|(of, since)| RandomExpect::AtRest(of, since)),
         (budgets::need(), any::<bool>()).prop_map(|(need, lacks)| RandomExpect::Budget(need, lacks)),
         (budgets::need(), Just(false)).prop_map(|(need, lacks)| RandomExpect::Budget(need, lacks)),
     ];

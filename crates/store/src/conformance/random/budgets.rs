@@ -1,6 +1,6 @@
 //! Budgets in random histories.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, mem::discriminant};
 
 use entourage_types::{Agent, Allowance, Amount, BudgetAction, BudgetId, Cost};
 use proptest::prelude::*;
@@ -151,9 +151,9 @@ pub(super) fn note(commit: &Commit, budgets: &mut BTreeSet<BudgetId>) {
     }
 }
 
-/// Whether two refusals agree: one for want of room says what is left, and whether waiting may help.
+/// Whether two refusals agree: they have the same reason, and one for want of room says what is left, and whether
+/// waiting may help.
 pub(super) fn agree(one: &Error, other: &Error) -> bool {
-    let is_of_budget = |error: &Error| matches!(error, Error::OverBudget { .. } | Error::HasRoom { .. });
-    let is_either = is_of_budget(one) || is_of_budget(other);
-    !is_either || format!("{one:?}") == format!("{other:?}")
+    let is_of_budget = matches!(one, Error::OverBudget { .. } | Error::HasRoom { .. });
+    discriminant(one) == discriminant(other) && (!is_of_budget || format!("{one:?}") == format!("{other:?}"))
 }
