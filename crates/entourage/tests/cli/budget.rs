@@ -275,6 +275,6 @@ fn a_run_shows_the_whole_of_what_a_budget_lacks_and_no_more_of_it_after_a_grant(
     let told: Vec<&str> = told.lines().filter(|line| line.contains("the tree's budget has ")).collect();
     let [notice, step, after] = told[..] else { panic!("{told:?}") };
     assert!(notice.ends_with(" tokens; grant more, and it goes on"), "{told:?}");
-    assert!(step.contains("trying again in 15 min") && step.ends_with(" tokens)"), "{told:?}");
+    assert!(step.contains("trying again in ") && step.ends_with(" tokens)"), "{told:?}");
     assert!(after.ends_with("trying again now (the tree's budget has room again)"), "{told:?}");
 }
