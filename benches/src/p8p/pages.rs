@@ -182,7 +182,7 @@ fn of_transcripts() -> Pages {
         }),
         page!("messages of one agent", client => client.transcript_before(id(7)?, None, 50, 1 << 20)),
         page!("messages of one agent, in the middle", client => {
-            let before = Some(PageEnd { item: 5_000, told: None });
+            let before = Some(PageEnd { item: 5_000, last: None });
             client.transcript_before(id(7)?, before, 50, 1 << 20)
         }),
         page!("items of one agent", client => client.transcript_part(transcript(id(7)?, 0))),

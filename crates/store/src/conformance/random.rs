@@ -131,7 +131,7 @@ impl Known {
             RandomExpect::ChildrenDeleted(nth) => Expect::ChildrenDeleted(self.agent(*nth).id),
             RandomExpect::Ended(nth) => Expect::Ended(self.agent(*nth).id),
             RandomExpect::LastCreated(nth, last) => {
-                Expect::LastCreated(self.agent(*nth).root, self.agent(*last).id)
+                Expect::LastCreated { root: self.agent(*nth).root, last: self.agent(*last).id }
             }
             RandomExpect::AtRest(nth, since) => Expect::AtRest(self.agent(*nth).root, at(*since)),
             RandomExpect::Budget(need, lacks) => self.room(*need, *lacks),
