@@ -1,5 +1,7 @@
 //! Events, numbered in the transaction that they report. Those of a tree have the [keys](KeyRange) of its root.
 
+use std::sync::LazyLock;
+
 use entourage_store::EventQuery;
 use entourage_types::{AgentId, Event, EventBody, EventName, NewEvent, Scope, Time};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
@@ -23,6 +25,13 @@ const BYTES: usize = 256 << 10;
 
 /// How many events a statement inserts; a commit seldom has more.
 const ROWS_AT_ONCE: usize = 8;
+/// The statements that insert so many events.
+static INSERTS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let of = |rows| vec!["(?, ?, ?, ?, ?)"; rows].join(", ");
+    (0..=ROWS_AT_ONCE)
+        .map(|rows| format!("INSERT INTO events (n, agent, at, item_seq, body) VALUES {}", of(rows)))
+        .collect()
+});
 
 /// Returns events of one tree by query, in order, with their items joined in.
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EventQuery) -> Result<Vec<Event>> {
@@ -112,9 +121,8 @@ pub(crate) fn last(connection: &Connection, tree: KeyRange) -> Result<(u64, Time
 
 /// Inserts events under their keys by one statement: beginning a statement costs as much as a row.
 fn insert(connection: &Connection, keys: &[i64], events: &[Event]) -> Result<()> {
-    let rows = vec!["(?, ?, ?, ?, ?)"; events.len()].join(", ");
-    let insert = format!("INSERT INTO events (n, agent, at, item_seq, body) VALUES {rows}");
-    let mut statement = connection.prepare_cached(&insert)?;
+    let insert = &INSERTS[events.len()];
+    let mut statement = connection.prepare_cached(insert)?;
     let mut parameters = 1..;
     let mut bind =
         |value: &dyn ToSql| parameters.next().map_or(Ok(()), |at| statement.raw_bind_parameter(at, value));
