@@ -41,7 +41,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0032_sums_of_agents.sql"),
     include_str!("../migrations/0033_search_of_an_owner.sql"),
     include_str!("../migrations/0034_open_runs.sql"),
-    include_str!("../migrations/0036_notice_codes.sql"),
+    include_str!("../migrations/0035_notice_codes.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

@@ -40,7 +40,7 @@ pub(crate) const MIGRATIONS: [&str; 35] = [
     include_str!("../../migrations/0032_sums_of_agents.sql"),
     include_str!("../../migrations/0033_search_of_an_owner.sql"),
     include_str!("../../migrations/0034_open_runs.sql"),
-    include_str!("../../migrations/0036_notice_codes.sql"),
+    include_str!("../../migrations/0035_notice_codes.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
