@@ -117,6 +117,5 @@ async fn a_weak_model_that_is_asked_twice_and_writes_to_its_cache_spends_nothing
             |allowance: Option<u64>, granted: u64| allowance.map_or(u64::MAX, |most| most + granted);
         assert!(whole.cost.nanos() <= allowed(nanos(state.allowance.cost), more.cost.nanos()), "{state:?}");
         assert!(whole.usage.tokens() <= allowed(state.allowance.tokens, more.tokens), "{state:?}");
-        assert_eq!(world.audit().await, []);
     }
 }
