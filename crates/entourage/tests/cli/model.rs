@@ -166,6 +166,15 @@ impl Asked {
         let _ = self.stream.write_all(b"data: [DONE]\n\n");
     }
 
+    /// Ends the answer and says what it used.
+    pub(crate) fn end_with_usage(mut self, input: u64, output: u64) {
+        self.send(&json!({}), "stop".into());
+        let usage =
+            json!({ "prompt_tokens": input, "completion_tokens": output, "total_tokens": input + output });
+        let _ = write!(self.stream, "data: {}\n\n", json!({ "choices": [], "usage": usage }));
+        let _ = self.stream.write_all(b"data: [DONE]\n\n");
+    }
+
     fn send(&mut self, delta: &Value, reason: Value) {
         let choice = json!({ "index": 0, "delta": delta, "finish_reason": reason });
         let chunk = json!({ "id": "x", "object": "chat.completion.chunk", "created": 1, "model": "scripted", "choices": [choice] });
