@@ -94,10 +94,10 @@ fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
         "budget of the tree: 50 tokens of 50 tokens left\n"
     );
     let granted = place.entourage(&["budget", "--grant-tokens", "100000"]).good().stdout;
-    assert_eq!(
-        granted,
-        "budget of the tree: 100050 tokens of 100050 tokens left · 100000 tokens of that granted\n"
-    );
+    // The call that waited for it may have reserved its part already.
+    assert!(granted.starts_with("budget of the tree: "), "{granted}");
+    assert!(granted.contains(" tokens of 100050 tokens left · "), "{granted}");
+    assert!(granted.ends_with(" · 100000 tokens of that granted\n"), "{granted}");
     running.succeeds();
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     assert_eq!((&budget["allowance"]["tokens"], &budget["granted"]["tokens"]), (&50.into(), &100_000.into()));
@@ -170,15 +170,15 @@ fn the_settings_limit_what_an_owner_spends_in_a_day() {
             "[budget]\nper_owner_per_day = \"$5.00\"\n{unpriced}\n[budget.owners.local]\nper_day = \"$20\"\n"
         ),
     );
-    place.entourage(&["run", "Say hello."]).good();
+    let model = Model::new();
+    let mut command = place.process(&["run", "Say hello."]);
+    model.ask(&mut command);
+    let running = Running::of(command);
+    model.next().text("Hello.").end_with_usage(200, 34);
+    running.succeeds();
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0];
     let day = budget["of"]["day"].as_str().unwrap_or_else(|| panic!("{budget}"));
-    // A token costs a millionth of a dollar.
-    let presumed = budget["presumed"]["tokens"].as_u64().expect("tokens");
-    assert!(presumed > 8_192, "{budget}");
-    let dollars = |millionths: u64| format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
-    let (left, presumed) = (dollars(20_000_000 - presumed), dollars(presumed));
-    let shown = format!("budget of {day}: {left} of $20.000000 left · presumed {presumed}");
+    let shown = format!("budget of {day}: $19.999766 of $20.000000 left · spent $0.000234");
     for command in ["budget", "usage"] {
         assert_eq!(last_line(&place, &[command]), shown);
     }
