@@ -96,7 +96,7 @@ fn repair_posts_a_lost_intervention_again() {
 #[test]
 fn repair_closes_the_question_and_the_task_of_an_ended_run() {
     let place = place_with_waiting_sub_agent();
-    let sql = "UPDATE runs SET status = 'failed', ended = started \
+    let sql = "UPDATE runs SET status = 'failed', open = 0, ended = started \
                WHERE agent IN (SELECT id FROM agents WHERE parent IS NOT NULL); \
                UPDATE agents SET status = 'failed', waiting_on = NULL WHERE parent IS NOT NULL";
     assert_found_and_repaired(&place, sql, &["questions", "tasks"]);

@@ -8,7 +8,7 @@ use axum::{
 };
 use entourage_api::{
     CaughtUp, Delta, Hello, Problem,
-    schema::{AgentOrder, QuestionOrder},
+    schema::{AgentOrder, EventName, QuestionOrder},
 };
 use utoipa::{
     Modify, OpenApi,
@@ -45,7 +45,7 @@ use crate::{
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, QuestionOrder, ChatDeltaView, ToolCallDocument)),
+    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
     modifiers(&Common),
 )]

@@ -113,12 +113,13 @@ fn check_contains(now: &Value, then: &Value) -> Result<(), String> {
     }
 }
 
-/// The member of this name; a turn's model is now part of `used`, and what a step kept in `value` has a name for
-/// each state.
+/// The member of this name; a turn's model is now part of `used`, what a step kept in `value` has a name for
+/// each state, and the code of a notice about a limit or an end is now its reason.
 fn field_named<'a>(name: &str, now: &'a Map<String, Value>) -> &'a Value {
     let renamed = match name {
         "model" => now.get("used").and_then(|used| used.get("model")),
         "value" => ["result", "waits_for", "retry"].iter().find_map(|name| now.get(*name)),
+        "code" => now.get("reason").filter(|reason| !reason.is_null()),
         _ => None,
     };
     renamed.or(now.get(name)).unwrap_or(&Value::Null)
