@@ -15,7 +15,7 @@ pub(crate) enum Claimed {
     /// It has no items yet, so little belongs to it, which was read with the claim.
     New(Box<Claim>),
     /// What belongs to it is still to be read. With the number of earlier claims since its last commit.
-    Known(Agent, u64),
+    Known(Box<Agent>, u64),
 }
 
 /// Claims an agent on the connection that writes.
@@ -27,7 +27,7 @@ pub(crate) fn claim(
     let Some((agent, unsettled)) = cache.claim(connection, id)? else { return Ok(None) };
     // Commits wait while this reads, so it reads only a little.
     if agent.items > 0 {
-        return Ok(Some(Claimed::Known(agent, unsettled)));
+        return Ok(Some(Claimed::Known(Box::new(agent), unsettled)));
     }
     let claim = || match inbox::few_posts(connection, id, FEW_POSTS)? {
         Some(inbox) => {
@@ -37,7 +37,7 @@ pub(crate) fn claim(
     };
     // A transaction that is under way is a snapshot, too.
     let claim = if connection.is_autocommit() { snapshot(connection, claim)? } else { claim()? };
-    Ok(Some(claim.map_or(Claimed::Known(agent, unsettled), Claimed::New)))
+    Ok(Some(claim.map_or_else(|| Claimed::Known(Box::new(agent), unsettled), Claimed::New)))
 }
 
 /// Reads what belongs to an agent that was just claimed, in one snapshot. If another claim has followed

@@ -317,7 +317,7 @@ impl Store for SqliteStore {
         let (agent, unsettled) = match self.noted(self.database.writer.claim(agent, &self.hints).await)? {
             None => return Ok(None),
             Some(Claimed::New(claim)) => return Ok(Some(*claim)),
-            Some(Claimed::Known(agent, unsettled)) => (agent, unsettled),
+            Some(Claimed::Known(agent, unsettled)) => (*agent, unsettled),
         };
         let (owner, is_short) = (Scope::from(&agent.owner), agent.items.saturating_sub(from) <= FEW_ITEMS);
         let read = move |on: &Connection| claim::read(on, agent, unsettled, from);

@@ -191,7 +191,7 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
         Some(status) if status == run.status => {
             connection.prepare_cached(update!(""))?.execute(&values[..])?
         }
-        Some(status) if !status.is_terminal() == open => {
+        Some(status) if status.is_terminal() != open => {
             connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?
         }
         Some(_) => connection

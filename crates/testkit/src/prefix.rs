@@ -25,9 +25,7 @@ impl Prefix {
 
     /// Passes the next request, and returns what it says wrongly of the one before.
     pub(crate) async fn untrue(&mut self, engine: &Engine, request: &RebuiltRequest) -> Option<String> {
-        if request.number.is_none() {
-            return None;
-        }
+        request.number?;
         let has_digest = std::mem::take(&mut self.has_digest_since);
         let Some(last) = self.last.replace(request.clone()) else {
             let before = request.before.as_ref();

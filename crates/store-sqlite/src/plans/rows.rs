@@ -167,7 +167,8 @@ pub(super) fn database_with_ended_rows(ended: u32, well: bool) -> (tempfile::Tem
         &format!("{agent}, {}, i, {}, '{{}}'", id("pst"), id("wkp")),
     );
     insert_runs(&connection, ended + 60, [&id("run"), &agent, "'local'", &of_work, &reason]);
-    let nouns: [(&str, &[&str], &[&str], &[&str]); 11] = [
+    type Statuses = &'static [&'static str];
+    let nouns: [(&str, Statuses, Statuses, Statuses); 11] = [
         ("task", &["queued", "running", "waiting"], &["succeeded"], &["failed", "cancelled"]),
         ("question", &["open"], &["answered"], &["declined", "expired"]),
         ("intervention", &["pending"], &["applied"], &["applied"]),

@@ -18,8 +18,6 @@ pub use file::parse;
 /// The ending of an agency's file name; all other `*.md` files beside it are kinds.
 pub const ENDING: &str = ".agency.md";
 
-/// The tool by which an agent writes to its peers.
-
 /// A group of kinds with a communication chart.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Agency {
