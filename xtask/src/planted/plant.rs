@@ -22,6 +22,8 @@ const VERSION: &str = "version = \"0.0.0-planted\"";
 
 /// The switch, which the repository itself does not contain.
 const SWITCH: &str = r#"
+extern crate self as entourage_types;
+
 /// Whether the bug of this name is planted in this process.
 #[must_use]
 pub fn is_planted(bug: &str) -> bool {

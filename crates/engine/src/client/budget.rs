@@ -218,7 +218,10 @@ impl Client {
 
 /// The most of an amount, in what the amount has too much of.
 fn in_words(amount: Amount, most: Amount) -> String {
-    let cost = (amount.cost > most.cost).then(|| Dollars(most.cost).to_string());
+    let cost = (amount.cost > most.cost).then(|| {
+        let exact = Dollars(most.cost).to_string();
+        exact.trim_end_matches('0').trim_end_matches('.').to_owned()
+    });
     let tokens = (amount.tokens > most.tokens).then(|| format!("{} tokens", most.tokens));
     let most: Vec<String> = cost.into_iter().chain(tokens).collect();
     most.join(" and ")
