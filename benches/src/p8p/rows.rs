@@ -62,11 +62,11 @@ pub(super) fn filled(database: &Path) -> Result<()> {
         RUNS,
         "runs",
         "id, agent, owner, status, stop_reason, kind_version, tasks, model_calls, worked_ms, input_tokens, \
-         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started, ended, spent",
+         output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, started, ended, open, spent",
         &format!(
             "printf('run_%032x', i), {}, 'local', {ended}, \
              CASE WHEN i % 1000 = 7 THEN 'error' WHEN i % 5000 = 9 THEN 'max_steps' ELSE 'completed' END, 'v', '[]', \
-             2, 900, 900, 90, 0, 0, 0, 1000, i, i, \
+             2, 900, 900, 90, 0, 0, 0, 1000, i, i, 0, \
              '[{{\"day\":\"2026-01-01\",\"model\":\"a::b\",\"calls\":2,\"unpriced\":0,\"usage\":{{\"input\":900,\
              \"output\":90}},\"cost\":1000}}]'",
             agent("1 + i % 100000")
