@@ -46,9 +46,9 @@ pub(crate) fn events(connection: &Connection, root: AgentId, below: u64) -> Resu
 pub(crate) fn forget(connection: &Connection, forgotten: &Forgotten) -> Result<()> {
     for root in forgotten.roots() {
         let Some(tree) = KeyRange::of(connection, root)? else { continue };
-        let mut told = connection
+        let mut events = connection
             .prepare_cached("SELECT n, agent, body FROM events WHERE n > ?1 AND n <= ?2 AND body NOT NULL")?;
-        let mut rows = told.query([tree.key(0), tree.key(u64::MAX)])?;
+        let mut rows = events.query([tree.key(0), tree.key(u64::MAX)])?;
         let mut left: Vec<(i64, String)> = Vec::new();
         while let Some(row) = rows.next()? {
             if let Some(body) = forgotten.left_of(word(row, 1)?, &json(row, 2)?) {

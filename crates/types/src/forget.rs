@@ -32,7 +32,7 @@ impl EventBody {
 
     /// What is left of it once what it is about was forgotten: what happened to whom and when, in ids, words of the
     /// engine and numbers. No text that a person, a model, a tool or a provider wrote is left.
-    // Every field is named, so that whoever adds one decides whether it stays.
+    // Every field is named, so that a new one does not compile until it is decided whether it stays.
     #[must_use]
     pub fn without_texts(mut self) -> Self {
         match &mut self {
@@ -148,7 +148,7 @@ fn clear_question(question: &mut Question) {
     } = question;
     text.clear();
     options.clear();
-    // With the digest: whoever guesses the arguments would find them proved.
+    // With the digest: a guess of the arguments could be checked against it.
     *proposal = None;
     match answer {
         Some(Answer::Text(text)) => text.clear(),

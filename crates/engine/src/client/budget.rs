@@ -11,7 +11,7 @@ use entourage_types::{
 use super::Client;
 use crate::{Error, Result, budget_wakeups::WOKEN_AT_ONCE};
 
-/// The most that one grant may be: whoever grants more has most likely made a mistake.
+/// The most that one grant may be: a larger one is most likely a mistake.
 pub const MOST_GRANTED_AT_ONCE: Amount =
     Amount { cost: Cost::from_nanos(1_000_000 * 1_000_000_000), tokens: 1_000_000_000_000 };
 

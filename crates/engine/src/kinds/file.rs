@@ -301,23 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn front_matter_beyond_a_limit_of_the_parser_is_told_what_is_too_much() {
-        let beyond = |value: String, why: &str| {
-            let told = only(&format!("---\nname: k\ntools: {value}\n---\nHello.\n"));
-            assert_eq!((&*told.text, told.severity), (why, Severity::Mistake));
-        };
-        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
-        beyond(deep, "the front matter is nested too deeply");
-        let most =
-            "too many values: at most 10000 fit, counting each time that an alias (`*name`) repeats them";
-        beyond(format!("[{}]", "1,".repeat(250_001)), most);
-        let repeated = format!("[&a x,{}]", "*a ,".repeat(200));
-        let too_often =
-            "the front matter repeats its anchors (`&name`) too often: it has too many aliases (`*name`)";
-        beyond(repeated, too_often);
-    }
-
-    #[test]
     fn a_file_written_for_a_coding_agent_loads_unchanged() {
         let text = "---\nname: code-reviewer\ndescription: Reviews code. Use after edits.\n\
                     tools: Read, Grep, Glob, Bash, WebFetch\nmodel: sonnet\ncolor: blue\n---\n\nYou review code.\n";

@@ -78,7 +78,10 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::{super::parse, *};
+    use super::{
+        super::{Severity, parse},
+        *,
+    };
 
     /// Levels of lists, each of which repeats the one before nine times.
     fn bomb(name: &str) -> String {
@@ -127,6 +130,24 @@ mod tests {
         let (kind, _) = parse("k.md", &format!("---\nname: k\n{text}---\nDo."));
         let effects = kind.unwrap().effects;
         assert_eq!((effects.pure, effects.idempotent.len()), (vec!["read".to_owned(), "look".to_owned()], 2));
+    }
+
+    #[test]
+    fn an_error_beyond_a_limit_of_the_parser_names_what_is_too_much() {
+        let beyond = |value: String, why: &str| {
+            let (_, findings) = parse("k.md", &format!("---\nname: k\ntools: {value}\n---\nHello.\n"));
+            let [found] = &findings[..] else { panic!("{findings:?}") };
+            assert_eq!((&*found.text, found.severity), (why, Severity::Mistake));
+        };
+        let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
+        beyond(deep, "the front matter is nested too deeply");
+        let most =
+            "too many values: at most 10000 fit, counting each time that an alias (`*name`) repeats them";
+        beyond(format!("[{}]", "1,".repeat(250_001)), most);
+        let repeated = format!("[&a x,{}]", "*a ,".repeat(200));
+        let too_often =
+            "the front matter repeats its anchors (`&name`) too often: it has too many aliases (`*name`)";
+        beyond(repeated, too_often);
     }
 
     /// However dense a text is, without aliases it has no more values than may be.

@@ -104,7 +104,7 @@ impl Runs {
     }
 }
 
-/// Writes a run. Nobody knows how long a suspended one was at work before its process ended.
+/// Writes a run. How long a suspended one was at work before its process ended is not on record.
 fn write(run: &Run, is_suspended: bool) -> Result<()> {
     let paint = out::stdout();
     let status = describe::status(run.status, run.waiting_on);

@@ -115,7 +115,7 @@ impl<'r> RunLimits<'r> {
 
     /// Returns which of a model's calls join its turn. In the last model call, which offers no tools, a text is the
     /// answer, whatever calls come with it.
-    pub(in crate::run) fn heeded(&self, text: &str, calls: Vec<ToolCall>) -> Vec<ToolCall> {
+    pub(in crate::run) fn accepted_calls(&self, text: &str, calls: Vec<ToolCall>) -> Vec<ToolCall> {
         if calls.is_empty() || text.trim().is_empty() || self.last_call().is_none() {
             return calls;
         }

@@ -306,8 +306,12 @@ impl Run<'_> {
         self.count(&used, self.engine.now());
         let tools = self.offered.keep_tools(self.engine)?;
         self.batch.extend(tools);
-        let calls =
-            self.limits().heeded(&reply.text, reply.calls).into_iter().map(with_storable_arguments).collect();
+        let calls = self
+            .limits()
+            .accepted_calls(&reply.text, reply.calls)
+            .into_iter()
+            .map(with_storable_arguments)
+            .collect();
         Ok(Turn { text: reply.text, calls, used: Some(used), asked: Some(Box::new(asked)) })
     }
 }
