@@ -206,6 +206,14 @@ async fn a_kind_shows_its_limits_and_the_operator_its_source_and_its_versions() 
 }
 
 #[tokio::test]
+async fn a_kind_shows_which_of_its_tools_may_run_again() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), "clerk", "effects: { pure: [ask_user] }\n");
+    let site = site_with_kind_files(&directory, Settings::default()).await;
+    assert_eq!(clerk(&site).await["effects"], json!({ "pure": ["ask_user"] }));
+}
+
+#[tokio::test]
 async fn the_operator_sees_the_places_of_the_server() {
     let site = Site::with(settings()).await;
     let (operator, other) = (site.bearing(&token_of("local")), site.bearing(&token_of("eve")));

@@ -10,6 +10,7 @@ use std::{
     process::{Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
     thread,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, ensure};
@@ -26,25 +27,36 @@ struct Program {
 
 /// How many tests run at once: most of those that catch a bug wait for something that never happens.
 const AT_ONCE: usize = 4;
+/// How long a test may take at most, in whole seconds.
+const LIMIT: Duration = Duration::from_secs(120);
+/// With a bug, a test may take so many times as long as without, and so much more: one that waits for something that
+/// never happens holds up the others no longer than that. A bug that makes its test slower than this is caught, too.
+const SLOWER: u32 = 5;
+const LEAST: Duration = Duration::from_secs(15);
 
 /// Tries all of these bugs.
 pub(super) fn all(copy: &Path, target: &Path, bugs: &[&Bug], release: bool) -> Result<Report> {
     let programs = build(copy, target, bugs, release)?;
-    let passes = |test: &str, bug: Option<&str>| -> Result<bool> {
+    let passes = |test: &str, bug: Option<&str>, limit: Duration| -> Result<bool> {
         let (program, test) = place_of(copy, test)?;
         let program = programs.get(&program).with_context(|| format!("no test program {program:?}"))?;
-        Ok(passed(program, test, bug)? == Some(true))
+        Ok(passed(program, test, bug, limit)? == Some(true))
     };
     let tests: BTreeSet<&str> = bugs.iter().map(|bug| bug.caught_by.as_str()).collect();
     let tests: Vec<&str> = tests.into_iter().collect();
-    let sound: BTreeMap<&str, bool> =
-        tests.iter().copied().zip(side_by_side(&tests, |test| passes(test, None))?).collect();
+    // How long each test takes without a bug; none if it does not pass.
+    let sound = side_by_side(&tests, |test| {
+        let began = Instant::now();
+        Ok(passes(test, None, LIMIT)?.then(|| began.elapsed()))
+    })?;
+    let sound: BTreeMap<&str, Option<Duration>> = tests.iter().copied().zip(sound).collect();
     let found = side_by_side(bugs, |bug| {
-        if !sound[bug.caught_by.as_str()] {
+        let Some(took) = sound[bug.caught_by.as_str()] else {
             let what = format!("{} does not pass without `{}`", bug.caught_by, bug.name);
             return Ok(Some(bug.finding(what, "it must, to catch anything")));
-        }
-        let is_caught = !passes(&bug.caught_by, Some(&bug.name))?;
+        };
+        let limit = (took * SLOWER + LEAST).min(LIMIT);
+        let is_caught = !passes(&bug.caught_by, Some(&bug.name), limit)?;
         let word = if is_caught { "caught" } else { "MISSED" };
         writeln!(io::stdout(), "{word}: {} ({}), by {}", bug.name, bug.says, bug.caught_by)?;
         let what = || format!("`{}` is not caught by {}: {}", bug.name, bug.caught_by, bug.says);
@@ -150,10 +162,11 @@ fn build(
     Ok(programs)
 }
 
-/// Whether a test passes; none if there is no such test. A test that does not end in time fails.
-fn passed(program: &Program, test: &str, bug: Option<&str>) -> Result<Option<bool>> {
+/// Whether a test passes; none if there is no such test. A test that does not end within the limit fails.
+fn passed(program: &Program, test: &str, bug: Option<&str>, limit: Duration) -> Result<Option<bool>> {
     let mut command = Command::new("timeout");
-    command.args(["120", &program.executable, test]).current_dir(&program.folder);
+    let seconds = limit.as_secs().to_string();
+    command.args([&seconds, &program.executable, test]).current_dir(&program.folder);
     command.env_remove("PLANTED").envs(bug.map(|bug| ("PLANTED", bug)));
     let output = command.output().with_context(|| format!("cannot run {}", program.executable))?;
     let said = String::from_utf8_lossy(&output.stdout);

@@ -6,6 +6,7 @@ use entourage_store::{ItemQuery, Page, RecordFilter};
 use entourage_types::{
     About, Agent, AgentId, CallId, ItemBody, Parent, Question, QuestionId, QuestionStatus,
 };
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::{Client, Narrowed};
 use crate::Result;
@@ -18,6 +19,8 @@ const BYTES: usize = 256 << 10;
 const MOST_TEXT: usize = 2_000;
 /// The most agents that a path names.
 const LONGEST: usize = 64;
+/// How many agents' items are read at once: waiting for one after another takes far longer than the reads.
+const LOOKED_UP: usize = 16;
 
 /// Which questions.
 #[derive(Debug, Clone, Default)]
@@ -65,9 +68,16 @@ impl Client {
                 && agent.is_none_or(|agent| agent == question.agent)
         };
         let found = self.filtered(filter, fits).await?;
-        let (mut rows, mut known) = (Vec::with_capacity(found.rows.len()), HashMap::new());
-        for question in found.rows {
-            rows.push(self.asked(question, &mut known).await?);
+        let asking = found.rows.iter().map(|question| (question.status, question.agent, question.call));
+        let texts: Vec<_> = stream::iter(asking.collect::<Vec<_>>())
+            .map(|(status, agent, call)| self.because(status, agent, call))
+            .buffered(LOOKED_UP)
+            .try_collect()
+            .await?;
+        let (mut rows, mut known) = (Vec::with_capacity(texts.len()), HashMap::new());
+        for (question, because) in found.rows.into_iter().zip(texts) {
+            let path = self.path(question.agent, &mut known).await?;
+            rows.push(AskedQuestion { question, path, because });
         }
         Ok(Narrowed { rows, next: found.next })
     }
@@ -78,11 +88,14 @@ impl Client {
     /// [`crate::Error::NotFound`].
     pub async fn asked_question(&self, id: QuestionId) -> Result<AskedQuestion> {
         let question = self.question(id).await?;
-        self.asked(question, &mut HashMap::new()).await
+        let because = self.because(question.status, question.agent, question.call).await?;
+        let path = self.path(question.agent, &mut HashMap::new()).await?;
+        Ok(AskedQuestion { question, path, because })
     }
 
-    async fn asked(&self, question: Question, known: &mut HashMap<AgentId, Agent>) -> Result<AskedQuestion> {
-        let (mut path, mut next) = (Vec::new(), Some(question.agent));
+    /// The titles from the root to an agent.
+    async fn path(&self, asker: AgentId, known: &mut HashMap<AgentId, Agent>) -> Result<Vec<String>> {
+        let (mut path, mut next) = (Vec::new(), Some(asker));
         while let Some(id) = next.filter(|_| path.len() < LONGEST) {
             let agent = match known.entry(id) {
                 Entry::Occupied(known) => known.into_mut(),
@@ -95,11 +108,15 @@ impl Client {
             next = agent.parent;
         }
         path.reverse();
-        let because = match question.status {
-            QuestionStatus::Open => self.asking_text(question.agent, question.call).await?,
-            _ => None,
-        };
-        Ok(AskedQuestion { question, path, because })
+        Ok(path)
+    }
+
+    /// The text of the turn that asks, while the question is open.
+    async fn because(&self, status: QuestionStatus, agent: AgentId, call: CallId) -> Result<Option<String>> {
+        match status {
+            QuestionStatus::Open => self.asking_text(agent, call).await,
+            _ => Ok(None),
+        }
     }
 
     /// The text of the turn with this call, if it is among the agent's last items.

@@ -12,7 +12,7 @@ const AT_ONCE: u32 = 200;
 /// How many records a page scans for such a test.
 const SCANNED: usize = 600;
 /// At how many records of its noun a page of a search looks. Those without the words cost next to nothing.
-const SEARCHED: u32 = 20_000;
+const SEARCHED: u32 = 10_000;
 
 /// A page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,9 +1,13 @@
 //! The events of a tree in buckets, from which a client chooses the event after which it shows the tree.
 
 use entourage_types::{AgentId, Time};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
 
 use super::Client;
 use crate::Result;
+
+/// How many boundaries are looked up at once: waiting for one after another takes far longer than the reads.
+const LOOKED_UP: usize = 32;
 
 /// Some events of a tree that follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +36,16 @@ impl Client {
         let kept = newest + 1 - oldest.seq;
         let count = u64::from(buckets).min(kept);
         let begin = |nth: u64| oldest.seq + kept * nth / count;
+        let last = |nth: u64| begin(nth + 1) - 1;
+        let boundaries: Vec<_> = stream::iter(0..count)
+            .map(|nth| self.times_after(root, last(nth) - 1))
+            .buffered(LOOKED_UP)
+            .try_collect()
+            .await?;
         let mut found = Vec::new();
         let mut began = Some(oldest.at);
-        for nth in 0..count {
-            let (first, last) = (begin(nth), begin(nth + 1) - 1);
-            let (ended, next) = self.times_after(root, last - 1).await?;
+        for (nth, (ended, next)) in (0..count).zip(boundaries) {
+            let (first, last) = (begin(nth), last(nth));
             // None if they were pruned meanwhile.
             found.extend(began.zip(ended).map(|(began, ended)| TimelineBucket { first, last, began, ended }));
             began = next;

@@ -123,6 +123,11 @@ fn part(hasher: &mut Hasher, text: &str) {
 
 #[cfg(test)]
 mod tests {
+    use std::{collections::HashMap, sync::Arc};
+
+    use entourage_types::Owner;
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -135,5 +140,54 @@ mod tests {
         assert_eq!(over(Some(before), &view, &messages), over(None, &view, &messages));
         let messages = [changed, two];
         assert_eq!(over(Some(before), &other, &messages), over(None, &other, &messages));
+    }
+
+    /// Requests that differ in one thing each that a provider receives.
+    fn variants(request: &Request) -> Vec<(&'static str, Request)> {
+        let tool = ToolSpec::new("look_up", "Looks up.", json!({ "type": "object" }));
+        let of = |change: &dyn Fn(&mut Request)| {
+            let mut changed = request.clone();
+            change(&mut changed);
+            changed
+        };
+        vec![
+            ("another model", of(&|request| request.model = Some("openai::other".into()))),
+            ("another system prompt", of(&|request| request.system = "Be long.".into())),
+            ("a message", of(&|request| request.messages.push(Message::User("More.".into())))),
+            (
+                "another sort of message",
+                of(&|request| request.messages = vec![Message::Notice("Go.".into())]),
+            ),
+            ("a tool", of(&|request| request.tools = Arc::from([tool.clone()]))),
+            ("no call allowed", of(&|request| request.tool_choice = ToolChoice::None)),
+            ("one call at most", of(&|request| request.one_call = true)),
+            ("a schema", of(&|request| request.output_schema = Some(Arc::new(json!({}))))),
+            (
+                "another schema",
+                of(&|request| request.output_schema = Some(Arc::new(json!({ "type": "array" })))),
+            ),
+            ("an open schema", of(&|request| request.open_schema = true)),
+            ("a temperature", of(&|request| request.temperature = Some(0.0))),
+            ("another temperature", of(&|request| request.temperature = Some(0.5))),
+            ("a limit", of(&|request| request.max_tokens = Some(1))),
+            ("the same number as a temperature", of(&|request| request.temperature = Some(1.0))),
+        ]
+    }
+
+    #[test]
+    fn whatever_a_provider_receives_changes_the_digest() {
+        let request = Request {
+            system: "Be brief.".into(),
+            messages: vec![Message::User("Go.".into())],
+            ..Request::default()
+        };
+        let mut digests = HashMap::from([(of_single_request(&request), "the request")]);
+        for (what, changed) in variants(&request) {
+            let same = digests.insert(of_single_request(&changed), what);
+            assert_eq!(same, None, "{what} has the digest of another");
+        }
+        // Who waits for the model, and how urgently, no provider receives.
+        let urgent = Request { owner: Some(Owner::local()), ..request.clone() };
+        assert_eq!(of_single_request(&urgent), of_single_request(&request));
     }
 }

@@ -140,6 +140,7 @@ async fn leave(at: u64, fault: Fault) -> u64 {
         "asked and said once: {lines:?}"
     );
     assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+    assert_eq!(world.audit().await, []);
     faults.commits()
 }
 

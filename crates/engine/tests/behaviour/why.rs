@@ -256,6 +256,9 @@ async fn a_chain_ends_at_the_question_and_costs_as_many_reads_for_each_link() {
         assert_eq!(why.chain().len(), depth + 1);
         assert!(matches!(why.cause(), Cause::Question { asks, .. } if asks == "Which year?"), "{why:?}");
         assert!(why.text().ends_with(", which asks: Which year?"), "{}", why.text());
+        // All of them began to wait when the rows were written.
+        assert_eq!(why.since(), Some(rows.now));
+        assert!(why.chain().iter().all(|link| link.since == rows.now), "{why:?}");
     }
     let each = reads[1] - reads[0];
     assert_eq!((reads[2] - reads[1], reads[3] - reads[2]), (each, 3 * each), "{reads:?}");

@@ -64,6 +64,12 @@ async fn the_planner_of_the_examples_asks_splits_joins_and_sums_up() {
     assert_eq!(done.final_output.as_deref(), Some("4 parts of four are done."));
 }
 
+#[test]
+fn the_planner_of_the_examples_takes_less_than_60_lines() {
+    let lines = include_str!("../../../../examples/planner/plan.rs").lines().count();
+    assert!(lines < 60, "{lines}");
+}
+
 /// A crash at every commit: the same transcripts, and every part is done once.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_planner_of_the_examples_survives_a_crash_at_every_commit() {
@@ -84,6 +90,6 @@ async fn the_planner_of_the_examples_survives_a_crash_at_every_commit() {
             .engine(|engine| engine.program("planner", Arc::new(plan::Planner)))
     });
     let story = story.agents_in_any_order().person(|_| PersonAction::Answer(Answer::Text("80 m2".into())));
-    let points = story.survives([1], 5).await;
-    assert!(points >= 4, "{points}");
+    let points = story.survives([1], 1).await;
+    assert!(points >= 100, "{points}");
 }

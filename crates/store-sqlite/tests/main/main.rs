@@ -12,6 +12,7 @@ mod crashes;
 mod ends_of_tasks;
 mod in_words;
 mod introduced;
+mod lists;
 mod notices;
 mod older;
 mod opening;
