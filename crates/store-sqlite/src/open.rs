@@ -21,9 +21,9 @@ use crate::{
 const STATEMENTS: usize = 128;
 /// Kilobytes of pages that the writer caches, also while it is idle: the ends of all tables and indexes, and
 /// a group of commits.
-const WRITTEN: i32 = 2_000;
-/// Kilobytes of pages that each reader caches.
-const READ: i32 = 500;
+const WRITTEN: i32 = 1_600;
+/// Kilobytes of pages that each reader caches: of the log, for one read.
+const READ: i32 = 200;
 
 /// Opens the writer's connection, on a database of this program in the latest version. Migrates an older one
 /// if `migrate` is set.
