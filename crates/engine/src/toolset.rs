@@ -6,9 +6,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_tools::{ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
+use entourage_tools::{Address, ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
 use entourage_types::{
-    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolSpec, WorksFor, tool_names,
+    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolCall, ToolSpec, WorksFor,
+    tool_names,
 };
 use serde_json::Value;
 
@@ -166,6 +167,11 @@ impl Toolsets {
         self.tools().get(tool).map(|tool| tool.source())
     }
 
+    /// Returns where a call would send its arguments, if they name it.
+    pub(crate) fn address(&self, call: &ToolCall) -> Option<Address> {
+        self.tools().get(&call.tool)?.address(&call.arguments)
+    }
+
     fn make(
         &self,
         kind: &Arc<Kind>,
@@ -246,9 +252,9 @@ impl Toolset {
         self.tools.get(tool).ok_or_else(missing)
     }
 
-    /// Whether a call of this tool gives the run's answer.
-    pub(crate) fn answers(&self, tool: &str) -> bool {
-        self.tools.get(tool).is_some_and(|offered| offered.tool.answers())
+    /// Whether a call gives the run's answer.
+    pub(crate) fn answers(&self, call: &ToolCall) -> bool {
+        self.allowed(&call.tool, &call.arguments).is_ok_and(|offered| offered.tool.answers())
     }
 
     /// Returns the JSON schema of a tool's arguments; one that allows anything, if the tool is not offered.

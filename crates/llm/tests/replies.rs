@@ -75,6 +75,17 @@ async fn arguments_that_are_not_json_are_kept_as_text() {
     }
 }
 
+/// Each value takes dozens of bytes, so that they are kept as a text, which the engine refuses.
+#[tokio::test]
+async fn arguments_with_too_many_values_are_kept_as_text() {
+    for provider in Provider::ALL {
+        let arguments: &'static str = format!("{{\"a\":[{}0]}}", "[],".repeat(100_000)).leak();
+        let server = Server::start([Says::call("note", arguments).answer(provider)]).await;
+        let reply = model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+        assert_eq!(reply.calls[0].arguments.as_str().map(str::len), Some(arguments.len()), "{provider}");
+    }
+}
+
 #[tokio::test]
 async fn the_wire_name_of_web_search_is_mapped_back_to_our_tool() {
     for provider in [Provider::Anthropic, Provider::OpenAiResp] {

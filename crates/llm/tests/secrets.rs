@@ -50,6 +50,43 @@ async fn a_key_repeated_in_an_answer_is_redacted() {
     }
 }
 
+/// A key that a server repeats in a name, or escaped in JSON, is found where it is decoded.
+#[tokio::test]
+async fn a_key_repeated_in_a_name_or_escaped_is_redacted() {
+    for provider in Provider::ALL {
+        for (tool, arguments, expected) in [
+            ("note", r#"{"text": "\u0073k\u002dcanary-4f1d9c"}"#, serde_json::json!({ "text": "[key]" })),
+            (
+                "note",
+                r#"{"sk-canary-4f1d9c": [{"\u0073k-canary-4f1d9c": 1}]}"#,
+                serde_json::json!({ "[key]": [{ "[key]": 1 }] }),
+            ),
+            ("sk-canary-4f1d9c", "{}", serde_json::json!({})),
+        ] {
+            let server = Server::start([Says::call(tool, arguments).answer(provider)]).await;
+            let mut announced = Vec::new();
+            let mut collect = |delta| {
+                if let Delta::Call { tool } = delta {
+                    announced.push(tool);
+                }
+            };
+            let reply =
+                model(provider, &server).call(request(provider), &mut collect).await.expect("a reply");
+            assert_eq!(reply.calls[0].arguments, expected, "{provider}");
+            assert_eq!(reply.calls[0].tool, tool.replace(KEY, "[key]"), "{provider}");
+            assert_eq!(announced, [reply.calls[0].tool.clone()], "{provider}");
+        }
+        // Ollama's arguments are objects, which are always whole.
+        if provider != Provider::Ollama {
+            let cut = r#"{"text": "\u0073k-canary-4f1d9c"#;
+            let server = Server::start([Says::call("note", cut).answer(provider)]).await;
+            let reply =
+                model(provider, &server).call(request(provider), &mut NoDeltas).await.expect("a reply");
+            assert_eq!(reply.calls[0].arguments, r#"{"text": "[key]"#, "{provider}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn the_provider_gets_the_key_in_its_header() {
     for provider in Provider::ALL {

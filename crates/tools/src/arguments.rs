@@ -1,6 +1,6 @@
 //! Arguments: their schema from a Rust type, and their validation before each call.
 
-use entourage_types::ToolSpec;
+use entourage_types::{NestedTooDeep, ToolSpec, check_nesting, check_values};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -122,11 +122,7 @@ impl ArgumentValidator {
     pub fn check(&self, arguments: &Value) -> Result<()> {
         let invalid = |why: String| Err(Error::Arguments { tool: self.tool.clone(), why });
         if let Value::String(text) = arguments {
-            let cause = match serde_json::from_str::<Value>(text) {
-                Ok(_) => "they are a string that holds JSON, not an object".to_owned(),
-                Err(error) => format!("they are not JSON ({error})"),
-            };
-            return invalid(format!("{cause}. Send one JSON object"));
+            return invalid(why_no_object(text));
         }
         match self.compiled.check(arguments) {
             Ok(()) => Ok(()),
@@ -140,6 +136,30 @@ impl ArgumentValidator {
             Err(Mismatch::There(mistakes)) => invalid(mistakes),
         }
     }
+}
+
+/// Returns why arguments that were kept as a text are no object that can be used.
+fn why_no_object(text: &str) -> String {
+    if let Err(error) = check_values(text) {
+        return format!("they have {error}. Do it in several calls");
+    }
+    let what = match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(object)) => match check_nesting(&Value::Object(object)) {
+            Ok(()) => "a string that holds an object",
+            Err(error) => return format!("they are {error}. Send a flatter object"),
+        },
+        Ok(Value::Array(_)) => "a list",
+        Ok(Value::String(_)) => "a string",
+        Ok(Value::Number(_)) => "a number",
+        Ok(Value::Bool(_)) => "a boolean",
+        Ok(Value::Null) => "null",
+        // The only error of the parser without a category of its own.
+        Err(error) if error.to_string().starts_with("recursion limit") => {
+            return format!("they are {NestedTooDeep}. Send a flatter object");
+        }
+        Err(error) => return format!("they are not JSON ({error}). Send one JSON object"),
+    };
+    format!("they are {what}, not an object. Send one JSON object")
 }
 
 /// Returns the number of values in a value; a long text counts as several.
@@ -172,6 +192,9 @@ impl TextSchema {
     /// Returns the mistakes of a text; none if it is JSON that satisfies the schema.
     #[must_use]
     pub fn mistakes(&self, text: &str) -> Option<String> {
+        if let Err(error) = check_values(text) {
+            return Some(format!("it has {error}; answer with less"));
+        }
         let value = match serde_json::from_str::<Value>(text) {
             Ok(value) => value,
             Err(error) => {
@@ -237,6 +260,29 @@ mod tests {
     }
 
     #[test]
+    fn arguments_that_are_no_object_are_refused_with_the_reason() {
+        let checker = checker(json!({}));
+        let says = |text: &str| checker.check(&text.into()).unwrap_err().to_string();
+        let nested = |levels: usize| format!("{{\"a\": {}{}}}", "[".repeat(levels), "]".repeat(levels));
+        for (text, why) in [
+            ("[1, 2]", "they are a list, not an object. Send one JSON object"),
+            ("null", "they are null, not an object"),
+            ("\"a\"", "they are a string, not an object"),
+            ("5", "they are a number, not an object"),
+            ("true", "they are a boolean, not an object"),
+            ("{\"a\"", "they are not JSON (EOF"),
+            (&nested(100), "they are nested more than 64 levels deep. Send a flatter object"),
+            (&nested(1000), "they are nested more than 64 levels deep. Send a flatter object"),
+            (
+                &format!("{{\"a\": [{}0]}}", "[],".repeat(200_000)),
+                "they have more than 100000 values. Do it in",
+            ),
+        ] {
+            assert!(says(text).contains(why), "{}", says(text));
+        }
+    }
+
+    #[test]
     fn an_answer_is_checked_within_the_same_limits_as_arguments() {
         let twice = |n: usize| json!({ "anyOf": [{ "$ref": format!("#/$defs/{n}") }, { "$ref": format!("#/$defs/{n}") }] });
         let mut doubled: serde_json::Map<String, Value> =
@@ -249,10 +295,11 @@ mod tests {
 
         let either = json!({ "items": { "anyOf": [{ "type": "number" }, { "type": "null" }] } });
         let schema = TextSchema::new(&either).unwrap();
-        let says = |list: Vec<Value>| schema.mistakes(&Value::from(list).to_string());
+        let says = |list: Vec<Value>| schema.mistakes_of(&Value::from(list));
         assert_eq!(says(vec![1.into(), Value::Null]), None);
         assert!(says(vec!["a".into()]).unwrap().starts_with("/0: "));
         assert!(says(vec![1.into(); 750_000]).unwrap().contains("too large to be checked"));
+        assert!(schema.mistakes(&format!("[{}0]", "0,".repeat(200_000))).unwrap().contains("100000 values"));
         let slow = TextSchema::new(&json!({ "pattern": "^(a+)+\\1$" })).unwrap();
         assert!(slow.mistakes(&format!("\"{}b\"", "a".repeat(40))).is_some());
     }

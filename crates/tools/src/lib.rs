@@ -21,7 +21,7 @@ mod tls;
 mod tool;
 mod web;
 
-pub use address::Address;
+pub use address::{Address, words_of_call};
 pub use agents::{
     AskUser, AskUserArguments, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, SpawnAgentArguments,
     Wait,

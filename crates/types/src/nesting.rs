@@ -1,10 +1,38 @@
-//! How deep JSON from outside may be nested.
+//! How deep JSON from outside may be nested, and how many values it may have.
 
 use serde_json::Value;
 
 /// The deepest nesting of JSON from outside that is stored. It is stored inside of other JSON, and nothing nested more
 /// than 128 levels deep is read back.
 const DEEPEST: u32 = 64;
+
+/// The most values of JSON from outside that is read: each takes dozens of bytes of memory, however short its text.
+/// A table of a thousand rows fits, which a model may well write for a tool.
+const MOST_VALUES: usize = 100_000;
+
+/// Why a text is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("more than {MOST_VALUES} values")]
+pub struct TooManyValues;
+
+/// Checks that a JSON text from outside does not have too many values, before it is read.
+///
+/// # Errors
+/// [`TooManyValues`] if it has more than 100,000.
+pub fn check_values(text: &str) -> Result<(), TooManyValues> {
+    let (mut values, mut in_string, mut escaped) = (1_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = in_string,
+            b'"' => in_string = !in_string,
+            // Each begins at most one value.
+            b'[' | b'{' | b',' if !in_string => values += 1,
+            _ => {}
+        }
+    }
+    if values <= MOST_VALUES { Ok(()) } else { Err(TooManyValues) }
+}
 
 /// Why a value is not stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +58,17 @@ fn is_within(value: &Value, levels: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        for value in ["[]", "{}", "1", r#"{"a": 1}"#, r#""a""#] {
+            let list = |values: usize| format!("[{}]", vec![value; values].join(","));
+            assert_eq!(check_values(&list(MOST_VALUES / 3)), Ok(()), "{value}");
+            assert_eq!(check_values(&list(MOST_VALUES)), Err(TooManyValues), "{value}");
+        }
+        let text = serde_json::to_string(&r#"a, "[{\"#.repeat(MOST_VALUES)).unwrap();
+        assert_eq!(check_values(&text), Ok(()));
+    }
 
     #[test]
     fn arrays_and_objects_are_counted_together() {

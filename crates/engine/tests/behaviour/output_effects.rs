@@ -162,6 +162,26 @@ async fn calls_after_a_final_answer_in_the_same_turn_are_not_made() {
     assert_eq!(world.audit().await, []);
 }
 
+/// A final answer that is refused ends nothing: the calls after it are made.
+#[tokio::test]
+async fn calls_after_an_invalid_final_answer_are_made() {
+    let happened = Effects::default();
+    let model = ScriptedModel::new([
+        Script::call("final_answer", json!({ "answer": 5 })).and_call("pay", json!({"n": 1})),
+        Script::call("final_answer", json!({ "answer": "Paid." })),
+    ]);
+    let kinds = one_kind(|kind| kind.tools = Some(vec!["final_answer".into(), "pay".into()]));
+    let tools = first_tools().with(TestTool::new("pay", Effect::Unsafe, &happened));
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Pay.").await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    assert_eq!(happened.per_call(), [1]);
+    let lines = plain(&world.client().items(root.id, 0, 10).await.unwrap());
+    assert!(lines[2].starts_with("output!: the arguments of `final_answer` are not valid"), "{}", lines[2]);
+    assert_eq!(lines[3], "output: pay: {\"n\":1}");
+    assert_eq!(world.audit().await, []);
+}
+
 #[tokio::test]
 async fn a_message_sent_in_the_same_turn_as_a_question_does_not_end_the_run() {
     let model = ScriptedModel::new([

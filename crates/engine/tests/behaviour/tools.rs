@@ -50,6 +50,8 @@ async fn an_invalid_call_returns_an_error_to_the_model() {
             Script::call("play", json!({})),
             Script::call("work", json!({"n": 3, "m": 4})),
             Script::call("work", json!({"n": 3})),
+            Script::call("work", Value::String(format!("{{\"n\": [{}3]}}", "3,".repeat(100_000)))),
+            Script::call("work", Value::String("null".into())),
             Script::text("At last."),
         ],
         Toolbox::new().with(TestTool::new("work", Effect::Pure, &happened)),
@@ -62,6 +64,8 @@ async fn an_invalid_call_returns_an_error_to_the_model() {
     assert_eq!(lines[6], "output!: not allowed: there is no tool `play`; there are: work");
     assert!(lines[8].contains("'m'"), "{}", lines[8]);
     assert_eq!(lines[10], "output: work: {\"n\":3}");
+    assert!(lines[12].contains("more than 100000 values. Do it in several calls"), "{}", lines[12]);
+    assert!(lines[14].contains("they are null, not an object"), "{}", lines[14]);
     assert_eq!(happened.per_call(), [1], "only the valid call reached the tool");
 }
 

@@ -1,6 +1,6 @@
 //! The form of an action: what a weak model is offered and how it answers.
 
-use entourage_types::{CallId, ResultSource, ToolCall, ToolSpec, tool_names};
+use entourage_types::{CallId, ResultSource, ToolCall, ToolSpec, check_values, tool_names};
 use serde_json::{Map, Value, json};
 
 use crate::{Error, Reply, Result, example};
@@ -108,7 +108,7 @@ pub(super) fn act(reply: &mut Reply) -> Result<()> {
         return Ok(());
     }
     let Some(mut action) = read(&text) else {
-        return bad("not an action: its JSON is not whole");
+        return bad("not an action: its JSON is not whole, or too large");
     };
     match (action.remove("action"), action.remove("text"), action.remove("arguments")) {
         (Some(Value::String(name)), Some(Value::String(answer)), _) if name == FINAL => {
@@ -126,8 +126,9 @@ pub(super) fn act(reply: &mut Reply) -> Result<()> {
     Ok(())
 }
 
-/// Returns the first JSON object in a text, whatever surrounds it.
+/// Returns the first JSON object in a text, whatever surrounds it; none if there are too many values.
 fn read(text: &str) -> Option<Map<String, Value>> {
-    let start = text.find('{')?;
-    serde_json::Deserializer::from_str(&text[start..]).into_iter().next()?.ok()
+    let text = &text[text.find('{')?..];
+    check_values(text).ok()?;
+    serde_json::Deserializer::from_str(text).into_iter().next()?.ok()
 }

@@ -83,7 +83,7 @@ impl Model for ProviderModel {
         let failure = Failure { model: &model, provider, connection: &self.connection };
         let key = Key::of(self.connection.key.as_ref().map(ExposeSecret::expose_secret));
         let mut struck = Redacting::new(deltas, key);
-        let mut answer = if self.speaks_chat(&request) {
+        let answer = if self.speaks_chat(&request) {
             let client = once(&self.chat, || chat::Client::new(provider, &self.base_url, &self.connection))?;
             client.call(name, &request, &failure, &mut struck).await?
         } else {
@@ -92,12 +92,14 @@ impl Model for ProviderModel {
             client.call(request, &failure, &mut struck).await?
         };
         struck.end();
-        key.strike(&mut answer);
         let usage = answer.used();
         let cost = self.prices.cost(&model, &usage);
         let has_ended = answer.has_ended();
         match answer.into_reply(&failure) {
-            Ok(reply) => Ok(Reply { model, usage, cost, ..reply }),
+            Ok(mut reply) => {
+                key.strike(&mut reply);
+                Ok(Reply { model, usage, cost, ..reply })
+            }
             Err(error) => {
                 // Usage that the provider does not report is unknown.
                 if !usage.is_none() {

@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-use super::answer::Answer;
-use crate::{Delta, Deltas};
+use crate::{Delta, Deltas, Reply};
 
 /// A shorter key is not a secret but a placeholder that self-hosted servers accept as one.
 const LEAST: usize = 16;
+/// An escape begins with at most this many backslashes, so that a text of many is read in linear time: three levels
+/// of JSON within JSON have seven.
+const MOST_SLASHES: usize = 8;
 /// Replaces the key.
 const INSTEAD: &str = "[key]";
 
@@ -19,25 +21,72 @@ impl<'a> Key<'a> {
         Self(key.filter(|key| key.len() >= LEAST))
     }
 
-    /// Removes the key from an answer.
-    pub(super) fn strike(self, answer: &mut Answer) {
+    /// Removes the key from a reply, whose arguments are decoded.
+    pub(super) fn strike(self, reply: &mut Reply) {
         let Some(key) = self.0 else { return };
-        strike(&mut answer.text, key);
-        answer.calls.iter_mut().for_each(|(_, arguments)| strike_in(arguments, key));
+        strike(&mut reply.text, key);
+        for call in &mut reply.calls {
+            strike(&mut call.tool, key);
+            strike_in(&mut call.arguments, key);
+        }
     }
 }
 
+/// Removes the key from a text. The text may be JSON that is decoded later, so that each character of the key
+/// may be escaped.
 fn strike(text: &mut String, key: &str) {
-    if text.contains(key) {
-        *text = text.replace(key, INSTEAD);
+    let Some(first) = key.chars().next() else { return };
+    let (mut kept, mut rest) = (String::new(), text.as_str());
+    while let Some(at) = rest.find([first, '\\']) {
+        let (before, from) = rest.split_at(at);
+        kept.push_str(before);
+        rest = match without_key(from, key) {
+            Some(behind) => {
+                kept.push_str(INSTEAD);
+                behind
+            }
+            None => {
+                let next = from.ceil_char_boundary(1);
+                kept.push_str(&from[..next]);
+                &from[next..]
+            }
+        };
     }
+    if !kept.is_empty() {
+        kept.push_str(rest);
+        *text = kept;
+    }
+}
+
+/// Returns what follows the key, if a text begins with it.
+fn without_key<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    key.chars().try_fold(text, |rest, char| rest.strip_prefix(char).or_else(|| without_escaped(rest, char)))
+}
+
+/// Returns what follows a character, if a text begins with its escape in JSON, or in JSON within JSON.
+fn without_escaped(text: &str, char: char) -> Option<&str> {
+    let slashes = text.bytes().take(MOST_SLASHES).take_while(|byte| *byte == b'\\').count();
+    let rest = Some(&text[slashes..]).filter(|_| slashes > 0)?;
+    if let Some(rest) = rest.strip_prefix(char) {
+        return Some(rest);
+    }
+    let rest = rest.strip_prefix('u')?;
+    let code = u32::from_str_radix(rest.get(..4)?, 16).ok()?;
+    (code == u32::from(char)).then(|| &rest[4..])
 }
 
 fn strike_in(value: &mut Value, key: &str) {
     match value {
         Value::String(text) => strike(text, key),
         Value::Array(entries) => entries.iter_mut().for_each(|entry| strike_in(entry, key)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| strike_in(field, key)),
+        Value::Object(fields) => {
+            let old = std::mem::take(fields);
+            fields.extend(old.into_iter().map(|(mut name, mut field)| {
+                strike(&mut name, key);
+                strike_in(&mut field, key);
+                (name, field)
+            }));
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
@@ -86,6 +135,11 @@ impl Deltas for Redacting<'_> {
             Delta::Reasoning(piece) => {
                 self.end_text();
                 passed(&mut self.reasoning, &piece, key).map(Delta::Reasoning)
+            }
+            Delta::Call { mut tool } => {
+                self.end();
+                strike(&mut tool, key);
+                Some(Delta::Call { tool })
             }
             other => {
                 self.end();
@@ -141,5 +195,26 @@ mod tests {
         }
         assert_eq!(redacted_deltas(&["as", "ks"], KEY), ["a", "sk", "s"]);
         assert_eq!(redacted_deltas(&["ollama"], "ollama"), ["ollama"], "no secret");
+    }
+
+    #[test]
+    fn a_key_is_redacted_however_it_is_escaped() {
+        let escaped = |slashes: &str| {
+            KEY.chars().fold(String::new(), |text, char| format!("{text}{slashes}u{:04x}", u32::from(char)))
+        };
+        for written in [
+            KEY.to_owned(),
+            escaped(r"\"),
+            escaped(r"\\"),
+            KEY.replace('s', r"\u0073"),
+            KEY.replace('-', r"\u002D"),
+        ] {
+            let mut text = format!("sk-ä\\ {written}, {written}\\");
+            strike(&mut text, KEY);
+            assert_eq!(text, "sk-ä\\ [key], [key]\\", "{written}");
+        }
+        let mut text = format!(r"\u00 \u0073 \n {}", &KEY[1..]);
+        strike(&mut text, KEY);
+        assert_eq!(text, format!(r"\u00 \u0073 \n {}", &KEY[1..]), "not the key");
     }
 }

@@ -138,7 +138,7 @@ fn without(query: &str, latest: &[Note]) -> String {
 /// Returns a line that identifies a note.
 fn name(note: &Note) -> String {
     let text = if note.title.trim().is_empty() { &note.content } else { &note.title };
-    let line = text.trim().lines().next().unwrap_or_default();
+    let line = one_line(text.trim().lines().next().unwrap_or_default());
     format!("- {}", line.chars().take(NAME_CHARS).collect::<String>())
 }
 
@@ -165,6 +165,19 @@ fn sections(notes: &[Note]) -> String {
     text
 }
 
+/// Returns a note with its heading. The content is quoted, so that no note passes for another one.
 fn section(note: &Note) -> String {
-    format!("## {}\n({})\n{}", note.title, note.created, note.content)
+    let mut section = format!("## {}\n({})", one_line(&note.title), note.created);
+    for line in note.content.split(is_line_end) {
+        section.extend(["\n> ", line]);
+    }
+    section
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn is_line_end(char: char) -> bool {
+    matches!(char, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }

@@ -117,6 +117,7 @@ impl FetchUrl {
     /// Follows redirects, checking each of them. Returns the final address and its response.
     async fn get(&self, mut url: Url) -> Result<(Url, Response)> {
         for _ in 0..=MOST_REDIRECTS {
+            url.set_fragment(None);
             let client = self.client(check(&url, &self.settings.allow)?)?;
             let sent = client.get(url.clone()).header(ACCEPT, ACCEPTED).send().await;
             let response = sent.map_err(|error| match refusal(&error) {
@@ -223,16 +224,14 @@ impl Tool for FetchUrl {
     fn address(&self, arguments: &Value) -> Option<Address> {
         let asks = self.settings.approval == FetchApproval::Invented;
         let written = arguments["url"].as_str().filter(|_| asks)?.trim();
-        let mut url = Url::parse(written).ok()?;
-        // The fragment is not sent.
-        url.set_fragment(None);
+        let url = read(written).ok()?;
         let host = url.host_str()?.to_owned();
         Some(Address { url: url.into(), written: written.to_owned(), host })
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { url, max_chars } = parse(NAME, arguments)?;
-        let url = Url::parse(url.trim()).map_err(|error| Error::Arguments {
+        let url = read(url.trim()).map_err(|error| Error::Arguments {
             tool: NAME.to_owned(),
             why: format!(
                 "`{url}` is not an address ({error}); write it in full, like https://example.com/page"
@@ -245,6 +244,13 @@ impl Tool for FetchUrl {
             ..Done::default()
         }))
     }
+}
+
+/// Reads an address without its fragment, which is not sent.
+fn read(written: &str) -> std::result::Result<Url, url::ParseError> {
+    let mut url = Url::parse(written)?;
+    url.set_fragment(None);
+    Ok(url)
 }
 
 fn rendered(url: &Url, Page { title, text }: &Page, max_chars: Option<usize>) -> String {

@@ -1,19 +1,21 @@
 //! Addresses that only an agent chose. A request sends its address to a host, so a text that an agent has
 //! read could make the agent reveal to a stranger what else it has read. Whether private data was read, and
 //! who gave an address, follows from the transcripts of the whole tree, since agents pass texts on to each
-//! other, and from the instructions of its kinds as they are now.
+//! other, and from the instructions of its kinds as they are now. A call's output gives no address that the
+//! call wrote itself: a page may repeat what it was asked, and a person chooses among the options they are offered.
 
 use entourage_store::{AgentQuery, ItemQuery, Page};
-use entourage_tools::Address;
+use entourage_tools::{Address, words_of_call};
 use entourage_types::{
     About, Agent, AgentId, Item, ItemBody, Kind, OutputEffect, Question, QuestionId, ResultSource, Scope,
+    Turn,
 };
 
 use crate::{
     Engine,
     pages::ROWS,
     run::{Result, Run},
-    taint_cache::Known,
+    taint_cache::{Calls, Known, words_with_addresses},
 };
 
 /// An address, and the spellings in which a text may contain it.
@@ -32,12 +34,21 @@ impl Spellings {
     fn stands_in(&self, text: &str) -> bool {
         self.spellings.iter().any(|needle| gives(text, needle))
     }
+
+    /// Whether a text gives the address, beyond the words of the call whose output it is.
+    fn is_given_by(&self, text: &str, of_call: &str) -> bool {
+        self.stands_in(text) && !self.address.is_among(of_call)
+    }
+
+    fn is_known(&self, known: &Known) -> bool {
+        known.given.iter().any(|given| self.is_given_by(&given.words, &given.of_call))
+    }
 }
 
 /// What an item shows of its agent's reading.
 enum Shows<'a> {
-    /// A text of a person, a page or a search result.
-    Given(&'a str),
+    /// A text of a person, a page or a search result, and the words of the call whose output it is.
+    Given(&'a str, String),
     /// Private data was read.
     Private,
     /// Nothing.
@@ -71,11 +82,11 @@ impl<'r> Readings<'r> {
         }
         let mut left: Vec<Spellings> = addresses.into_iter().map(Spellings::from).collect();
         left.retain(|sought| !sought.stands_in(&self.kind.instructions));
-        let mut private = false;
+        let (mut private, mut calls) = (false, Calls::new());
         // These items include those that are not in the store yet, and mostly contain the addresses.
         for item in self.items {
-            match self.says(item).await? {
-                Shows::Given(text) => left.retain(|sought| !sought.stands_in(text)),
+            match self.says(item, &mut calls).await? {
+                Shows::Given(text, of_call) => left.retain(|sought| !sought.is_given_by(text, &of_call)),
                 Shows::Private => private = true,
                 Shows::Nothing => {}
             }
@@ -90,7 +101,7 @@ impl<'r> Readings<'r> {
         let kinds = self.engine.kinds();
         for agent in &tree {
             let known = self.read_on(agent, |_| false).await?;
-            left.retain(|sought| !sought.stands_in(&known.given));
+            left.retain(|sought| !sought.is_known(&known));
             // The author of the kinds is trusted with more than an address.
             if let Some(kind) = kinds.get(&agent.kind) {
                 left.retain(|sought| !sought.stands_in(&kind.instructions));
@@ -120,8 +131,8 @@ impl<'r> Readings<'r> {
             && let Some(items) = self.page(agent.id, &mut known.from).await?
         {
             for item in &items {
-                match self.says(item).await? {
-                    Shows::Given(text) => known.learn(text),
+                match self.says(item, &mut known.calls).await? {
+                    Shows::Given(text, of_call) => known.learn(text, of_call),
                     Shows::Private => known.private = true,
                     Shows::Nothing => {}
                 }
@@ -140,15 +151,22 @@ impl<'r> Readings<'r> {
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
-    async fn says<'i>(&self, item: &'i Item) -> Result<Shows<'i>> {
+    /// Returns what an item shows; `calls` are those of the turn before it.
+    async fn says<'i>(&self, item: &'i Item, calls: &mut Calls) -> Result<Shows<'i>> {
         Ok(match &item.body {
-            ItemBody::Message(message) if message.from.is_outside() => Shows::Given(&message.text),
+            ItemBody::Message(message) if message.from.is_outside() => {
+                Shows::Given(&message.text, String::new())
+            }
+            ItemBody::Turn(turn) => {
+                *calls = self.words_of(turn);
+                Shows::Nothing
+            }
             ItemBody::Output(output) => match self.engine.inner.toolsets.source(&output.tool) {
                 Some(ResultSource::Public | ResultSource::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Shows::Nothing
                     }
-                    _ => Shows::Given(&output.text),
+                    _ => Shows::Given(&output.text, calls.remove(&output.call).unwrap_or_default()),
                 },
                 // The text of a failed call may repeat its arguments.
                 Some(ResultSource::Public | ResultSource::Person | ResultSource::Agents) => Shows::Nothing,
@@ -160,6 +178,16 @@ impl<'r> Readings<'r> {
             },
             _ => Shows::Nothing,
         })
+    }
+
+    fn words_of(&self, turn: &Turn) -> Calls {
+        let toolsets = &self.engine.inner.toolsets;
+        let may_give =
+            |tool: &str| matches!(toolsets.source(tool), Some(ResultSource::Public | ResultSource::Person));
+        let calls = turn.calls.iter().filter(|call| may_give(&call.tool));
+        let words =
+            calls.map(|call| (call.id, words_of_call(&call.arguments, toolsets.address(call).as_ref())));
+        words.filter(|(_, words)| words_with_addresses(words).next().is_some()).collect()
     }
 
     /// Whether the answer to a question is the user's own text about anything: not an answer that another
@@ -211,8 +239,8 @@ mod tests {
         let address = Address { written: url.clone(), url, host };
         let sought = Spellings::from(address);
         let mut known = Known::default();
-        known.learn(text);
-        assert_eq!(sought.stands_in(&known.given), sought.stands_in(text), "{text}");
+        known.learn(text, String::new());
+        assert_eq!(sought.is_known(&known), sought.stands_in(text), "{text}");
         sought.stands_in(text)
     }
 

@@ -58,7 +58,7 @@ impl Run<'_> {
             if !self.offered.position().by_program {
                 self.refuse_after_last_call(calls).await?;
             }
-            if let Some(answer) = calls.iter().position(|call| self.offered.tools().answers(&call.tool)) {
+            if let Some(answer) = calls.iter().position(|call| self.offered.tools().answers(call)) {
                 self.decline(calls, answer + 1, AFTER_ANSWER).await?;
             }
             self.decline(calls, MOST_MADE, &too_many(calls.len())).await?;

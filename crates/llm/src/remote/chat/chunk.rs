@@ -2,7 +2,7 @@
 
 use entourage_types::Usage;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use crate::{
     Delta, Deltas, Result,
@@ -52,7 +52,7 @@ struct CallPiece {
 #[derive(Deserialize)]
 struct FunctionPiece {
     name: Option<String>,
-    arguments: Option<Value>,
+    arguments: Option<Box<RawValue>>,
 }
 
 /// The answer assembled from the chunks so far.
@@ -143,13 +143,17 @@ impl Collected {
             deltas.delta(Delta::Call { tool: name.clone() });
             call.name = name;
         }
-        match function.arguments {
-            Some(Value::String(text)) => {
+        let Some(given) = function.arguments.filter(|given| given.get() != "null") else { return };
+        match serde_json::from_str::<String>(given.get()) {
+            Ok(text) => {
                 self.said += text.len();
                 call.arguments.push_str(&text);
             }
-            Some(Value::Null) | None => {}
-            Some(whole) => call.arguments = whole.to_string(),
+            // Whole arguments are read at the end, unless they have too many values.
+            Err(_) => {
+                self.said += given.get().len();
+                call.arguments = given.get().to_owned();
+            }
         }
     }
 

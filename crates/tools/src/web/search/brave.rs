@@ -23,6 +23,10 @@ impl Service for Brave {
         ("Brave", "BRAVE_API_KEY")
     }
 
+    fn key(&self) -> Option<&SecretString> {
+        Some(&self.key)
+    }
+
     fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder {
         client
             .get(&self.url)

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use entourage_types::{ResultSource, ToolSpec, tool_names};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use schemars::JsonSchema;
-use secrecy::SecretString;
+use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -24,6 +24,8 @@ const LIMIT_MOST: usize = 20;
 const TOTAL: Duration = Duration::from_secs(20);
 /// The largest answer that is read, in decompressed bytes: many times what twenty results take.
 const MOST: usize = 2_000_000;
+/// A shorter key is not a secret but a placeholder.
+const LEAST_KEY: usize = 16;
 
 /// The search service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -92,6 +94,11 @@ trait Service: Send + Sync {
     /// Returns its name and the setting with its key or address, for messages.
     fn names(&self) -> (&'static str, &'static str);
 
+    /// Returns its key, if it has one.
+    fn key(&self) -> Option<&SecretString> {
+        None
+    }
+
     /// Builds the request for a query.
     fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder;
 
@@ -151,7 +158,13 @@ impl WebSearch {
         let service = self.service()?;
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let (name, setting) = service.names();
-        let failed = |why: String| Error::Failed(format!("the search failed: {name} {why}"));
+        let key = service.key().map(ExposeSecret::expose_secret).filter(|key| key.len() >= LEAST_KEY);
+        // Some services repeat the key, even in an answer.
+        let without_key = |text: String| match key {
+            Some(key) => text.replace(key, "[key]"),
+            None => text,
+        };
+        let failed = |why: String| Error::Failed(without_key(format!("the search failed: {name} {why}")));
         let response = service
             .request(client, query, limit)
             .send()
@@ -179,7 +192,12 @@ impl WebSearch {
         let mut hits =
             service.hits(answer).map_err(|error| failed(format!("sent no valid answer: {error}")))?;
         hits.truncate(limit);
-        Ok(hits)
+        let clean = |hit: Hit| Hit {
+            title: without_key(hit.title),
+            url: one_line(&without_key(hit.url)),
+            snippet: hit.snippet.map(without_key),
+        };
+        Ok(hits.into_iter().map(clean).collect())
     }
 }
 

@@ -22,6 +22,10 @@ impl Service for Tavily {
         ("Tavily", "TAVILY_API_KEY")
     }
 
+    fn key(&self) -> Option<&SecretString> {
+        Some(&self.key)
+    }
+
     fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder {
         client
             .post(&self.url)
