@@ -39,7 +39,8 @@ pub struct Agent {
     /// Its status.
     #[schema(value_type = schema::ShownStatus)]
     pub status: ShownStatus,
-    /// What it waits on, if it waits.
+    /// What it waits on, if it waits: `retry` also where a budget has no room for its next model call, which
+    /// `GET /v1/agents/{id}/why` then names.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::WaitingOn>)]
     pub waiting_on: Option<WaitingOn>,
@@ -113,11 +114,11 @@ pub struct CreateAgent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub kind: Option<String>,
-    /// What the agent is for, in a few words; by default the beginning of the message.
+    /// What the agent is for, in a few words; by default the beginning of the message, and empty without one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 255)]
     pub title: Option<String>,
-    /// Its first message; the agent starts to work on it at once.
+    /// Its first message; the agent starts to work on it at once. Without one it is idle until it gets one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, pattern = r"\S")]
     pub message: Option<String>,

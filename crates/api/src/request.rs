@@ -21,7 +21,9 @@ pub struct ModelRequest {
     pub agent: AgentId,
     /// The number of the item that holds the answer.
     pub item: u64,
-    /// Whether the digest proves that this is what was sent, to the byte.
+    /// Whether the digest proves that this is what the server gave to the provider's adapter: the model, the system
+    /// prompt, the tools, the messages and the options. It does not cover the bytes of the HTTP request that the
+    /// adapter made of that.
     pub exact: bool,
     /// Why that is not proved; left out if it is.
     #[serde(skip_serializing_if = "Option::is_none")]

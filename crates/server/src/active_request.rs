@@ -1,6 +1,7 @@
 //! A request under way, and the body of its response.
 
 use std::{
+    net::IpAddr,
     pin::Pin,
     sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
@@ -20,6 +21,8 @@ use crate::{Problem, connections::Connections};
 /// A request under way over a connection; dropping it ends it.
 pub(crate) struct ActiveRequest {
     connection: u64,
+    /// Where the connection comes from.
+    pub(crate) address: IpAddr,
     connections: Arc<Connections>,
     owner: OnceLock<Owner>,
     /// How many bytes of its response are held for its owner.
@@ -27,9 +30,9 @@ pub(crate) struct ActiveRequest {
 }
 
 impl ActiveRequest {
-    pub(crate) fn new(connection: u64, connections: &Arc<Connections>) -> Arc<Self> {
+    pub(crate) fn new(connection: u64, address: IpAddr, connections: &Arc<Connections>) -> Arc<Self> {
         let connections = Arc::clone(connections);
-        Arc::new(Self { connection, connections, owner: OnceLock::new(), held: OnceLock::new() })
+        Arc::new(Self { connection, address, connections, owner: OnceLock::new(), held: OnceLock::new() })
     }
 
     /// Counts the request against its owner, or refuses it at a limit.
@@ -130,10 +133,7 @@ impl hyper::body::Body for Answering {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        net::{IpAddr, Ipv4Addr},
-        task::Waker,
-    };
+    use std::{net::Ipv4Addr, task::Waker};
 
     use hyper::body::Body as _;
 

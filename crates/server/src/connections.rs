@@ -124,7 +124,7 @@ impl Connections {
         let gives_way = CancellationToken::new();
         let seat = Slot { address, standing, requests: 0, gives_way: gives_way.clone() };
         open.by_age.insert(id, seat);
-        Entered { id, connections: Arc::clone(self), gives_way }
+        Entered { id, address, connections: Arc::clone(self), gives_way }
     }
 
     /// Counts an owner's request on a connection, or refuses it at a limit.
@@ -240,6 +240,7 @@ impl Open {
 /// A registered connection; dropping it makes room for another.
 pub(crate) struct Entered {
     id: u64,
+    address: IpAddr,
     connections: Arc<Connections>,
     gives_way: CancellationToken,
 }
@@ -248,19 +249,16 @@ impl Entered {
     /// Begins a request, which is under way until the last of its response has been taken.
     pub(crate) fn request(&self) -> Arc<ActiveRequest> {
         let mut open = self.connections.open();
-        let address = open.by_age.get(&self.id).filter(|seat| seat.standing == CountedFor::Extra);
         // There may be room by now.
-        let fits = match address.map(|seat| seat.address) {
-            Some(address) => open.has_room_for_stranger(self.connections.limits, address),
-            None => false,
-        };
+        let fits =
+            open.is_extra(self.id) && open.has_room_for_stranger(self.connections.limits, self.address);
         if let Some(seat) = open.by_age.get_mut(&self.id) {
             seat.requests += 1;
             if fits {
                 seat.standing = CountedFor::Stranger;
             }
         }
-        ActiveRequest::new(self.id, &self.connections)
+        ActiveRequest::new(self.id, self.address, &self.connections)
     }
 
     /// Resolves when the connection must close to make room for another.

@@ -6,9 +6,9 @@
 mod active_request;
 mod auth;
 mod blocking_work_limit;
+mod bodies;
 mod compression;
 mod connections;
-mod deadline;
 mod error;
 mod extract;
 mod in_process;

@@ -1,6 +1,6 @@
 //! Pages: lists in parts, newest first, each part with a cursor to the next.
 
-use std::str::FromStr;
+use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_api::{Page, PageQuery};
@@ -15,6 +15,8 @@ const VERSION: &str = "1";
 const USUAL: u32 = 50;
 /// The most entries on a page.
 const MOST: u32 = 200;
+/// The most buckets of a timeline.
+const BUCKETS: u32 = 200;
 
 /// The most bytes on a page, not counting its last entry.
 pub(crate) const BYTES: usize = 1 << 20;
@@ -100,17 +102,27 @@ impl Paging {
 
 /// Returns the limit, or the default; an error unless it is within 1 to 200.
 pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
-    match limit.unwrap_or(USUAL) {
-        limit @ 1..=MOST => Ok(limit),
-        other => Err(Problem::bad_query(format!("limit: {other} is not within 1 to {MOST}"))),
-    }
+    checked_number("limit", limit.unwrap_or(USUAL))
 }
 
-/// Returns the number of an item, which a database can hold; an error otherwise, with the name of the parameter.
-pub(crate) fn checked_number(name: &str, number: u64) -> Result<u64, Problem> {
-    match i64::try_from(number) {
-        Ok(_) => Ok(number),
-        Err(_) => Err(Problem::bad_query(format!("{name}: {number} is not within 0 to {}", i64::MAX))),
+/// Returns the number, or an error if the parameter of a query with this name cannot have it.
+pub(crate) fn checked_number<N: Copy + Into<u64>>(name: &str, number: N) -> Result<N, Problem> {
+    let given = number.into();
+    if range(name).contains(&given) { Ok(number) } else { Err(bad_number(name, given)) }
+}
+
+/// The problem of a parameter that cannot have this value.
+pub(crate) fn bad_number(name: &str, value: impl Display) -> Problem {
+    let (first, last) = range(name).into_inner();
+    Problem::bad_query(format!("{name}: `{value}` is not a number from {first} to {last}"))
+}
+
+/// The numbers that a parameter of a query can have; most are numbers of items or events, which a database can hold.
+fn range(name: &str) -> RangeInclusive<u64> {
+    match name {
+        "limit" => 1..=MOST.into(),
+        "buckets" => 1..=BUCKETS.into(),
+        _ => 0..=i64::MAX.unsigned_abs(),
     }
 }
 

@@ -26,9 +26,9 @@ use crate::{
     Auth, Installation, Result, Settings,
     active_request::stranger,
     auth::{Bearer, bearer, guard},
+    bodies::{Bodies, bounded},
     compression::LargeResponses,
     connections::Limits,
-    deadline::deadline,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
     routes::{Routes, chats, openapi, operations, v1, webhook},
@@ -91,15 +91,17 @@ pub(crate) fn router_of(
         open = open.merge(served(&[operations::measured]));
     }
     let probes = served(&[operations::routes]);
+    let bodies = from_fn_with_state(Bodies::new(settings.body_limit, settings.body_timeout), bounded);
     let mut routes = known
+        .layer(bodies.clone())
         .layer(from_fn_with_state(bearer_state, bearer))
-        .merge(open.merge(openapi::routes()).layer(from_fn(stranger)))
+        .merge(open.merge(openapi::routes()).layer(bodies).layer(from_fn(stranger)))
         // Probes are answered even if there are too many connections.
         .merge(probes)
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed)
-        .layer(DefaultBodyLimit::max(settings.body_limit))
-        .layer(from_fn_with_state(settings.body_timeout, deadline));
+        // `bounded` is the limit.
+        .layer(DefaultBodyLimit::disable());
     if matches!(settings.auth, Auth::None) {
         routes = routes.layer(from_fn(guard));
     }

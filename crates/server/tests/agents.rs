@@ -141,7 +141,11 @@ async fn an_item_number_beyond_the_largest_possible_one_is_rejected() {
     assert_eq!(part(last).await.expect(200), json!({"data": [], "next_from": last}));
     for from in [last + 1, u64::MAX] {
         let problem = part(from).await.problem(400, "invalid-query");
-        assert!(problem.detail.contains(&format!("{from} is not within 0 to {last}")), "{}", problem.detail);
+        assert!(
+            problem.detail.contains(&format!("`{from}` is not a number from 0 to {last}")),
+            "{}",
+            problem.detail
+        );
     }
 }
 

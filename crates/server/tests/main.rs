@@ -4,6 +4,7 @@
 mod agencies;
 mod agents;
 mod auth;
+mod bodies;
 mod broken;
 mod budgets;
 mod chats;

@@ -48,6 +48,28 @@ async fn a_problem_names_the_invalid_query_parameter() {
 }
 
 #[tokio::test]
+async fn a_query_with_no_number_or_another_than_allowed_is_told_which_are() {
+    let site = Site::open().await;
+    let id = site.post("/v1/agents", &json!({})).await.expect(201)["id"].as_str().unwrap().to_owned();
+    let (few, any) = ("from 1 to 200", "from 0 to 9223372036854775807");
+    for (path, name, value, range) in [
+        ("", "limit", "abc", few),
+        ("", "limit", "", few),
+        ("", "limit", "-1", few),
+        ("", "limit", "201", few),
+        ("", "limit", "99999999999999999999", few),
+        ("/timeline", "buckets", "many", few),
+        ("/timeline", "buckets", "201", few),
+        ("/items", "from", "1.5", any),
+        ("/tree", "at", "now", any),
+    ] {
+        let path = if path.is_empty() { "/v1/agents".to_owned() } else { format!("/v1/agents/{id}{path}") };
+        let problem = site.get(&format!("{path}?{name}={value}")).await.problem(400, "invalid-query");
+        assert_eq!(problem.detail, format!("{name}: `{value}` is not a number {range}"));
+    }
+}
+
+#[tokio::test]
 async fn a_problem_names_the_place_of_the_mistake_in_a_body() {
     let site = Site::open().await;
     let post = |body: &'static str| {

@@ -31,7 +31,7 @@ use sha2::Sha256;
 
 use crate::site::{Answer, Site, send};
 
-const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
+pub(crate) const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 const OTHER: &[u8] = b"another key of thirty-two bytes!";
 const ROUTES: [&str; 6] = [
     "orchestrator",
@@ -50,7 +50,7 @@ fn sender(key: &[u8], owner: &str) -> WebhookSender {
     WebhookSender { secret: secret(key).into(), owner: Owner::new(owner) }
 }
 
-fn settings() -> Settings {
+pub(crate) fn settings() -> Settings {
     let senders = [("database", sender(KEY, "local")), ("elsewhere", sender(OTHER, "eve"))];
     let webhooks = senders.into_iter().map(|(name, sender)| (name.to_owned(), sender)).collect();
     Settings { webhooks, ..Settings::default() }
@@ -76,7 +76,7 @@ fn request(site: &Site, route: &str, id: &str, at: i64, signature: &str, body: &
 }
 
 /// Sends a valid webhook with an id of its own.
-async fn tell_as(site: &Site, key: &[u8], route: &str, document: &Value) -> Answer {
+pub(crate) async fn tell_as(site: &Site, key: &[u8], route: &str, document: &Value) -> Answer {
     let (id, at, body) = (format!("msg_{}", AgentId::new()), now(), document.to_string());
     send(request(site, route, &id, at, &signature(key, &id, at, &body), &body)).await
 }

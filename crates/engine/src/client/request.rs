@@ -34,7 +34,7 @@ pub struct RebuiltRequest {
     pub request: Request,
     /// How the model was asked; none if that was not recorded.
     pub asked: Option<Asked>,
-    /// Why the request may not be the one that was sent; none if it is, to the byte.
+    /// Why the request may not be the one that the provider's adapter was given; none if its digest proves that it is.
     pub doubt: Option<String>,
     /// The request before in the same session, if there is one.
     pub before: Option<RequestBefore>,

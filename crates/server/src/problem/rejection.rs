@@ -9,35 +9,27 @@ use axum::{
 };
 
 use super::Problem;
-use crate::deadline::TooSlow;
+use crate::bodies::Unread;
 
 impl From<JsonRejection> for Problem {
     fn from(rejection: JsonRejection) -> Self {
-        if is_too_slow(&rejection) {
-            return too_slow();
+        if let Some(problem) = unread(&rejection) {
+            return problem;
         }
-        let text = rejection.body_text();
         match rejection {
             JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)),
             JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
             JsonRejection::MissingJsonContentType(_) => {
                 Self::bad_media_type("send the body as `Content-Type: application/json`")
             }
-            _ if rejection.status().as_u16() == 413 => {
-                Self::too_large("send less; long material belongs into a file that the agent can read")
-            }
-            _ => Self::bad_json(text),
+            other => Self::bad_json(other.body_text()),
         }
     }
 }
 
 impl From<BytesRejection> for Problem {
     fn from(rejection: BytesRejection) -> Self {
-        match rejection.status().as_u16() {
-            _ if is_too_slow(&rejection) => too_slow(),
-            413 => Self::too_large("send less; long material belongs into a file that the agent can read"),
-            _ => Self::bad_json(rejection.body_text()),
-        }
+        unread(&rejection).unwrap_or_else(|| Self::bad_json(rejection.body_text()))
     }
 }
 
@@ -53,14 +45,10 @@ impl From<PathRejection> for Problem {
     }
 }
 
-/// Whether a body could not be read because it did not arrive in time.
-fn is_too_slow(rejection: &(dyn std::error::Error + 'static)) -> bool {
-    let causes = std::iter::successors(Some(rejection), |error| error.source());
-    causes.into_iter().any(|error| error.is::<TooSlow>())
-}
-
-fn too_slow() -> Problem {
-    Problem::too_slow("send the whole body at once, or have `server.body_timeout` raised")
+/// Why a body was not read to its end, if the limits of bodies are the cause.
+fn unread(rejection: &(dyn std::error::Error + 'static)) -> Option<Problem> {
+    let mut causes = std::iter::successors(Some(rejection), |error| error.source());
+    causes.find_map(|error| error.downcast_ref()).map(|Unread(problem)| problem.clone())
 }
 
 /// The message of the first cause: what is wrong and where, without the framework's preface.

@@ -26,9 +26,6 @@ type AgentPage = Page<Agent>;
 type ChildPage = Page<Child>;
 type Timeline = List<TimelineBucket>;
 
-/// The most buckets of a timeline.
-const BUCKETS: u32 = 200;
-
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
@@ -43,6 +40,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// Create an agent
+///
+/// Without a message the agent is idle until it gets one, and without a title, too, its title is empty: `{}` is
+/// enough.
 #[utoipa::path(
     post, path = "/v1/agents", tag = "agents", operation_id = "createAgent",
     params(IdempotencyKey),
@@ -160,10 +160,7 @@ async fn timeline(
     Id(id): Id<AgentId>,
     Filter(show): Filter<ShowTimeline>,
 ) -> Answer<Timeline> {
-    if !(1..=BUCKETS).contains(&show.buckets) {
-        return Err(Problem::bad_query(format!("buckets: {} is not within 1 to {BUCKETS}", show.buckets)));
-    }
-    let buckets = caller.client.timeline(id, show.buckets).await?;
+    let buckets = caller.client.timeline(id, checked_number("buckets", show.buckets)?).await?;
     Ok(Json(List { data: buckets.into_iter().map(views::timeline_bucket).collect() }))
 }
 
@@ -189,8 +186,8 @@ async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ListIt
         ("id" = schema::AgentId, Path, description = "The agent."),
         ("n" = u64, Path, description = "The number of a turn, a decision or a summary.")
     ),
-    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether its \
-        digest proves that it is what was sent.", body = ModelRequest), Failures)
+    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether the \
+        digest of what was sent proves it.", body = ModelRequest), Failures)
 )]
 async fn request_of_item(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
     let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };

@@ -81,8 +81,8 @@ async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuer
         ("id" = schema::RunId, Path, description = "The run."),
         ("n" = u32, Path, description = "Which turn of the run, from 1.")
     ),
-    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether its \
-        digest proves that it is what was sent.", body = ModelRequest), Failures)
+    responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether the \
+        digest of what was sent proves it.", body = ModelRequest), Failures)
 )]
 async fn request(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
     let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };
