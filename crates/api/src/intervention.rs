@@ -60,10 +60,10 @@ impl From<types::Intervention> for Intervention {
 pub struct Intervene {
     /// `pause` (the agent begins nothing new), `resume`, `comment` (a remark for people), `steer` (a message
     /// that the agent reads before its next model call), `modify` (a new instruction; work under way is
-    /// dropped), `stop` (ends the run under way and all that it delegated; you can write to the agent again),
-    /// `retry` (a failed run, or an attempt that waits), `close_session` (the session is summed up and a
-    /// clean one begins, once the agent is at rest), `delete` (ends the agent and all agents below it for
-    /// good).
+    /// dropped), `stop` (ends the run under way and all that the agent delegated, also while it is at rest
+    /// itself; you can write to it again), `retry` (a failed run, or an attempt that waits), `close_session`
+    /// (the session is summed up and a clean one begins, once the agent is at rest), `delete` (ends the agent
+    /// and all agents below it for good).
     #[schema(value_type = schema::Action)]
     pub action: Action,
     /// The remark, message or instruction that `comment`, `steer` and `modify` need; a reason for the other

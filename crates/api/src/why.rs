@@ -143,6 +143,9 @@ pub enum Cause {
         /// What went wrong in it.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// How many agents below it are at work.
+        #[serde(default)]
+        below: u64,
     },
     /// It was deleted.
     Deleted,

@@ -17,7 +17,8 @@ pub enum Error {
         id: String,
     },
     /// A run has no such model call with an answer on record.
-    #[error("there is no request {number} of run `{run}`, whose model has answered {}", calls(*.answered))]
+    #[error("there is no request {number} of run `{run}`, whose model has answered {}; a call whose \
+             attempts all failed has no request on record", calls(*.answered))]
     NoRequest {
         /// The run.
         run: RunId,

@@ -14,7 +14,11 @@ impl FromStr for Cost {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is no amount of money; write dollars, such as `$0.50`");
+        let wrong = || {
+            format!(
+                "`{text}` is no amount of money; write dollars in digits with at most nine decimals, such as `$0.50`"
+            )
+        };
         let amount = text.trim();
         let amount = amount.strip_prefix('$').unwrap_or(amount).trim_start();
         let (whole, part) = amount.split_once('.').unwrap_or((amount, "0"));
@@ -95,7 +99,7 @@ mod tests {
         }
         for wrong in [r#""half a dollar""#, r#""$""#, r#""1e3""#, "-1", r#""0.0000000001""#, "1e300", "[]"] {
             let error = limit(&format!(r#"{{"max_cost": {wrong}}}"#)).unwrap_err().to_string();
-            assert!(error.contains("$0.50"), "{wrong}: {error}");
+            assert!(error.contains("at most nine decimals, such as `$0.50`"), "{wrong}: {error}");
         }
         assert_eq!(limit("{}").unwrap(), None);
     }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
-use entourage_types::{Agent, AgentId, Note, Parent, Scope, Tombstone};
+use entourage_types::{Agent, AgentId, Note, Parent, Schedule, ScheduleStatus, Scope, Tombstone};
 
 use super::Client;
 use crate::{Error, Result};
@@ -35,8 +35,15 @@ impl Client {
                 // Another caller forgets the same, or an agent came below one of them meanwhile.
                 Err(Error::Store(StoreError::NoAgent { .. } | StoreError::HasChildren { .. })) => {}
                 Err(Error::Store(StoreError::NotEnded { agent })) => {
-                    let why = "it still works, or has something left to do: stop it and end its schedules, or delete \
-                               it, first";
+                    let all = RecordFilter::<Schedule> { page: Page::all(), ..RecordFilter::of(agent) };
+                    let schedules = self.records(all).await?;
+                    let why = match schedules.iter().any(|schedule| schedule.status != ScheduleStatus::Ended)
+                    {
+                        true => {
+                            "it still works, or has a schedule: stop it and end its schedules, or delete it, first"
+                        }
+                        false => "it still works, or has something left to do: stop it, or delete it, first",
+                    };
                     return Err(Error::NotNow { agent, why });
                 }
                 done => return done,

@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
-    Status, Time, WaitingOn,
+    Status, Task, Time, WaitingOn,
 };
 
 use super::{Client, checked_text};
@@ -11,7 +11,8 @@ use crate::{Error, Result, interventions::post_of};
 
 impl Client {
     /// Intervenes in an agent's work, and returns the record of it. What the agent must do itself, it does
-    /// before its next step; a deletion is complete when this returns.
+    /// before its next step; a deletion is complete when this returns. A stop ends the agent's run and every task that
+    /// it gave, in whatever run, and that is open still.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
@@ -117,9 +118,11 @@ impl Client {
         match action {
             Action::Stop
                 if !matches!(agent.status, Status::Running | Status::Waiting)
-                    && self.inbox(agent).await?.is_empty() =>
+                    && self.inbox(agent).await?.is_empty()
+                    && !self.has_open_tasks(agent).await? =>
             {
-                Err(Error::NotNow { agent: agent.id, why: "it is not at work" })
+                let why = "it is not at work, and no task that it gave is open";
+                Err(Error::NotNow { agent: agent.id, why })
             }
             Action::Resume if !paused && !self.is_about_to(agent, Action::Pause).await? => {
                 Err(Error::NotNow { agent: agent.id, why: "it is not paused" })
@@ -133,6 +136,14 @@ impl Client {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether agents still work on tasks that this one gave.
+    async fn has_open_tasks(&self, agent: &Agent) -> Result<bool> {
+        let (parent, status) = (Some(agent.id.into()), Some(Status::Queued));
+        let page = Page { limit: 1, ..Page::default() };
+        let open = RecordFilter::<Task> { parent, status, page, ..RecordFilter::default() };
+        Ok(!self.records(open).await?.is_empty())
     }
 
     async fn is_about_to(&self, agent: &Agent, action: Action) -> Result<bool> {

@@ -6,8 +6,8 @@ use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, Intervention, PostBody, Question, Retry, Run, Status, Step, StepState, Task,
-    TaskId, Time, Wait, WaitingOn,
+    Action, Agent, AgentId, Intervention, PostBody, Question, Retry, Run, ShownStatus, Status, Step,
+    StepState, Task, TaskId, Time, Wait, WaitingOn,
 };
 
 use super::Client;
@@ -110,11 +110,21 @@ impl Client {
         Ok(match agent.status {
             Status::Cancelled => Cause::Deleted,
             Status::Failed => {
-                let last = self.engine.last_run(agent).await?;
-                Cause::Rest { failed: agent.stop_reason, error: last.and_then(|run| run.error) }
+                let error = self.engine.last_run(agent).await?.and_then(|run| run.error);
+                Cause::Rest { failed: agent.stop_reason, error, below: self.at_work_below(agent).await? }
             }
-            _ => Cause::Rest { failed: None, error: None },
+            _ => Cause::Rest { failed: None, error: None, below: self.at_work_below(agent).await? },
         })
+    }
+
+    /// How many agents below an agent at rest are at work, or wait while they are.
+    async fn at_work_below(&self, agent: &Agent) -> Result<u64> {
+        let agents = self.subtree(agent.id).await?.agents;
+        let is_at_work = |status: ShownStatus| {
+            matches!(status, ShownStatus::Queued | ShownStatus::Running | ShownStatus::Waiting)
+        };
+        let counted = ShownStatus::ALL.into_iter().zip(agents);
+        Ok(counted.filter(|(status, _)| is_at_work(*status)).map(|(_, count)| count).sum())
     }
 
     /// Which budget has no room for the next call of a run, and since when. It does not go on before that, whatever it

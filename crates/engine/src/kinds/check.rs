@@ -1,6 +1,6 @@
 //! What is wrong with kinds, with file and line, and what to do about it.
 
-use std::{collections::HashSet, fmt, sync::Arc};
+use std::{collections::HashMap, fmt, sync::Arc};
 
 use entourage_types::Kind;
 use serde::Serialize;
@@ -58,11 +58,17 @@ pub(super) fn references<'a>(
     kinds: impl Iterator<Item = &'a Arc<Kind>> + Clone,
     tools: &[&str],
 ) -> Vec<Finding> {
-    let names: HashSet<&str> = kinds.clone().map(|kind| kind.name.as_str()).collect();
+    let known: HashMap<&str, &Kind> = kinds.clone().map(|kind| (kind.name.as_str(), &**kind)).collect();
     let mut findings = Vec::new();
     for kind in kinds {
-        for peer in kind.peers.iter().filter(|peer| !names.contains(peer.as_str())) {
-            let text = format!("peer `{peer}` is no kind of this engine; messages to it will be refused");
+        for peer in &kind.peers {
+            let text = match known.get(peer.as_str()) {
+                None => format!("peer `{peer}` is no kind of this engine; messages to it will be refused"),
+                Some(peer) if peer.description.trim().is_empty() => {
+                    format!("peer `{}` has no `description`; a model is offered its name alone", peer.name)
+                }
+                Some(_) => continue,
+            };
             findings.push(Finding::remark(&kind.name, 0, text));
         }
         let of_effects = kind

@@ -56,6 +56,7 @@ mod room;
 mod sessions;
 mod stop;
 mod stop_at_rest;
+mod stop_delegated;
 mod stuck;
 mod sub_agents;
 mod thread_stores;

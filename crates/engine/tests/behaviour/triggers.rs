@@ -117,6 +117,23 @@ async fn a_schedule_sets_its_agent_to_work_again_and_again() {
     assert_eq!(world.audit().await, []);
 }
 
+#[tokio::test]
+async fn an_agent_with_a_schedule_is_not_forgotten_and_the_refusal_says_so() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
+    let top = started(&world).await;
+    let message = Some("Look.".to_owned());
+    let below = NewAgent { parent: Some(top.id), message, ..NewAgent::default() };
+    let agent = person(&world).create(below, None).await.unwrap();
+    let why = async || match person(&world).forget(agent.id).await {
+        Err(Error::NotNow { why, .. }) => why,
+        other => panic!("{other:?}"),
+    };
+    assert!(why().await.ends_with("stop it, or delete it, first"), "{}", why().await);
+    world.engine().advance(agent.id).await.unwrap();
+    person(&world).schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    assert!(why().await.ends_with("stop it and end its schedules, or delete it, first"), "{}", why().await);
+}
+
 /// The dispatcher starts what is due on a schedule.
 #[tokio::test]
 async fn a_dispatcher_starts_an_agent_at_its_time() {

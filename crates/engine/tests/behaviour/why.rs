@@ -332,7 +332,7 @@ async fn a_pause_gives_its_reason_and_rest_is_no_wait() {
     assert_eq!(rows.cause(&agent).await, Cause::Pause { reason: Some("until Monday".into()) });
     let rests = rows.agent("rests");
     rows.write(vec![Write::NewAgent(rests.clone())]).await;
-    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None, error: None });
+    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None, error: None, below: 0 });
 }
 
 /// A world whose model fails for good, with an error of two lines.
@@ -352,7 +352,7 @@ async fn an_agent_whose_last_run_failed_names_the_cause_and_that_it_can_be_tried
     let first = error.as_deref().unwrap().lines().next().unwrap().to_owned();
     assert!(first.contains("no such model") && error.as_deref() != Some(&first), "{error:?}");
     let why = world.client().why(agent.id).await.unwrap();
-    assert_eq!(*why.cause(), Cause::Rest { failed: Some(StopReason::ModelFailed), error });
+    assert_eq!(*why.cause(), Cause::Rest { failed: Some(StopReason::ModelFailed), error, below: 0 });
     let told = format!("has nothing to do; its last run failed, and can be tried again: {first}");
     assert_eq!(why.text(), told);
 }

@@ -30,7 +30,7 @@ pub(crate) struct Agents {
     /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Only agents with this status: idle, running, waiting, succeeded, failed, stopped, cancelled
+    /// Only agents with this status: idle, queued, running, waiting, succeeded, failed, stopped, cancelled
     #[arg(long, value_name = "STATUS", value_parser = status)]
     status: Option<ShownStatus>,
     /// Only agents of this kind

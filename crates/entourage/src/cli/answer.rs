@@ -24,9 +24,9 @@ Examples:
   entourage answer qst_0199… --reject \"too dear\"
   entourage answer qst_0199… --give-up            do not repeat a call that may have taken effect (or --retry)
 
-The number of an option means that option, and `yes` and `no` approve and reject a call that waits for approval.
-For such a call, the agent reads any other text instead of its result; a text for a call that may have
-taken effect is its result. `entourage tree` shows open questions. Each question takes one answer,
+The number of an option means that option, and `yes` and `no` approve and reject a call that waits for approval. \
+For such a call, the agent reads any other text instead of its result; a text for a call that may have \
+taken effect is its result. `entourage tree` shows open questions. Each question takes one answer, \
 the first.";
 
 const USAGE: &str = "\

@@ -24,8 +24,8 @@ Examples:
   entourage backup monday.db
   entourage --data /srv/entourage backup /mnt/copies/$(date +%F).db
 
-Agents and servers keep working meanwhile. The file appears once it is complete; an existing file is
-never overwritten. To restore a copy, stop the server and replace entourage.db with it (and remove
+Agents and servers keep working meanwhile. The file appears once it is complete; an existing file is \
+never overwritten. To restore a copy, stop the server and replace entourage.db with it (and remove \
 entourage.db-wal, if there is one).";
 
 /// Copy the database to a file, also while a server works on it

@@ -1,5 +1,7 @@
 //! `entourage budget`: shows what an agent may still spend, grants more, and takes that back.
 
+use std::{fmt::Display, str::FromStr};
+
 use clap::Args;
 use entourage_api::{Allowance, Amount, Budget as State, BudgetOf, GrantBudget};
 use entourage_types::{self as types, AgentId, Cost, Dollars};
@@ -19,9 +21,9 @@ Examples:
   entourage budget agt_0199… --grant-tokens 100000
   entourage budget agt_0199… --take-back 0.20 less of that again
 
-A tree has a budget if the kind of the agent at its top sets `limits.max_tree_cost` or `limits.max_tree_tokens`;
-`budget.per_owner_per_day` in the settings limits what an owner spends in a day. At most $1000000 and 1000000000000
-tokens are granted at once. What was granted can be taken back as far as it is neither spent nor reserved by a call
+A tree has a budget if the kind of the agent at its top sets `limits.max_tree_cost` or `limits.max_tree_tokens`; \
+`budget.per_owner_per_day` in the settings limits what an owner spends in a day. At most $1000000 and 1000000000000 \
+tokens are granted at once. What was granted can be taken back as far as it is neither spent nor reserved by a call \
 under way. `entourage tail` shows who granted how much and when, and who took it back.";
 
 /// Show what an agent may still spend, grant its tree more, or take that back
@@ -31,17 +33,26 @@ pub(crate) struct Budget {
     /// The agent's id; `entourage tree` shows it [default: the newest one]
     agent: Option<IdInput<AgentId>>,
     /// Grant its tree this much more money, such as 0.50
-    #[arg(long, value_name = "DOLLARS")]
+    #[arg(long, value_name = "DOLLARS", value_parser = above_zero::<Cost>, allow_negative_numbers = true)]
     grant: Option<Cost>,
     /// Grant its tree so many more tokens
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", value_parser = above_zero::<u64>, allow_negative_numbers = true)]
     grant_tokens: Option<u64>,
     /// Take so much money back of what its tree was granted
-    #[arg(long, value_name = "DOLLARS", conflicts_with_all = ["grant", "grant_tokens"])]
+    #[arg(long, value_name = "DOLLARS", value_parser = above_zero::<Cost>, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["grant", "grant_tokens"])]
     take_back: Option<Cost>,
     /// Take so many tokens back of what its tree was granted
-    #[arg(long, value_name = "TOKENS", conflicts_with_all = ["grant", "grant_tokens"])]
+    #[arg(long, value_name = "TOKENS", value_parser = above_zero::<u64>, allow_negative_numbers = true)]
+    #[arg(conflicts_with_all = ["grant", "grant_tokens"])]
     take_back_tokens: Option<u64>,
+}
+
+/// Parses an amount that changes something.
+fn above_zero<T: FromStr<Err: Display> + Default + PartialEq>(text: &str) -> Result<T, String> {
+    let (is_negative, amount) = text.strip_prefix('-').map_or((false, text), |amount| (true, amount));
+    let amount: T = amount.parse().map_err(|error: T::Err| error.to_string())?;
+    if is_negative || amount == T::default() { Err("it must be above zero".to_owned()) } else { Ok(amount) }
 }
 
 impl Budget {

@@ -37,7 +37,7 @@ Examples:
   entourage chat --agency studio        talk to an agency (`entourage agency` lists them)
   entourage chat agt_0199…              continue an earlier one (`entourage agents` lists them)
 
-In the conversation: /help lists the commands, and /quit ends it. Agents that work read what you type
+In the conversation: /help lists the commands, and /quit ends it. Agents that work read what you type \
 before their next step. A paste is one message. Everything is saved: come back at any time.";
 
 /// The file in the data directory with the input history.

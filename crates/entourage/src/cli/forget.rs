@@ -15,9 +15,9 @@ const AFTER_HELP: &str = "\
 Example:
   entourage forget agt_0199…
 
-Only an agent that has ended can be forgotten, and not the one at the top of a tree: `entourage prune` removes whole
-trees. What it was asked for and answered stays with the agent above it, and so do its notes, which are that agent's
-from then on. The events of the tree still tell what happened to it and when, and nothing that was said. What it used
+Only an agent that has ended can be forgotten, and not the one at the top of a tree: `entourage prune` removes whole \
+trees. What it was asked for and answered stays with the agent above it, and so do its notes, which are that agent's \
+from then on. The events of the tree still tell what happened to it and when, and nothing that was said. What it used \
 stays in the sums of days, owners and kinds, and leaves those of its tree; a budget keeps what was spent.";
 
 /// Remove an agent that has ended, and all agents below it, from a tree that lives on

@@ -19,7 +19,7 @@ Examples:
   entourage grants agt_0199…      those of one agent
   entourage revoke grt_0199…      revoke one
 
-Answering a question with --always creates a grant. It is for one agent, one tool and one rule; if the
+Answering a question with --always creates a grant. It is for one agent, one tool and one rule; if the \
 rule changes, it asks again.";
 
 /// List what agents may do without asking again

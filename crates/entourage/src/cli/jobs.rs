@@ -19,7 +19,7 @@ Examples:
   entourage jobs run waits        run one job now; exit code 1 when it fails
   entourage doctor                what the jobs would find at this moment
 
-A server runs the jobs by itself, every five minutes. They find inconsistencies that agents themselves do not
+A server runs the jobs by itself, every five minutes. They find inconsistencies that agents themselves do not \
 cause: in a database that was edited, or restored from a copy.";
 
 /// List the jobs that keep agents from being stuck, or run one now

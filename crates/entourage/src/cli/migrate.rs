@@ -11,7 +11,7 @@ Examples:
   entourage migrate
   entourage --data /srv/entourage migrate --json
 
-Every command that opens the database does this by itself, unless the settings say `store.migrate = false`.
+Every command that opens the database does this by itself, unless the settings say `store.migrate = false`. \
 There is no way back: an older program cannot read the database afterwards. Each step is atomic.";
 
 /// Migrate the database to this program's version

@@ -74,7 +74,7 @@ Examples:
   entourage serve                                     the HTTP API; the other commands then talk to it
   entourage doctor                                    what is set up, and what is missing
 
-With --json, every line on stdout is one JSON object: one line for one thing, and for a list a line for each entry,
+With --json, every line on stdout is one JSON object: one line for one thing, and for a list a line for each entry, \
 so an empty list prints nothing. `completions` and `openapi` print their document as it is.
 Exit codes: 0 done, 1 failed, 2 wrong usage or settings, 3 an answer is needed, 130 interrupted.
 Settings: entourage.toml in the data directory, or ENTOURAGE_* variables (ENTOURAGE_SERVER__BIND).";

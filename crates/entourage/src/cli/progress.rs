@@ -84,6 +84,11 @@ impl Progress {
         }
     }
 
+    /// The agent at the top of the tree.
+    pub(crate) const fn root(&self) -> AgentId {
+        self.root
+    }
+
     /// Records that the root was created with a message: it will run.
     pub(crate) fn begins(&mut self) {
         self.begins = true;

@@ -19,8 +19,8 @@ Examples:
   entourage prune --trees 52w                delete trees at rest for a year, with everything in them
   entourage prune                            delete what the settings say (`retention`)
 
-In any case it also deletes answers to requests and deliveries of webhooks as the settings say, by default
-after a day. What is deleted is gone; `entourage backup` makes a copy first. A server prunes by itself, as its
+In any case it also deletes answers to requests and deliveries of webhooks as the settings say, by default \
+after a day. What is deleted is gone; `entourage backup` makes a copy first. A server prunes by itself, as its \
 settings say.";
 
 /// Delete data that is older than its retention

@@ -19,7 +19,7 @@ Examples:
   entourage request run_0199… 3 --json    for programs, with tools, schema and times
   entourage request run_0199… 7 --item    that of item 7: a turn, a decision or a summary
 
-`entourage show @last --json` names the run of each item.";
+`entourage show @last --json` names the run of each item. A call whose attempts all failed has no request on record.";
 
 /// Show what a model received in one call
 #[derive(Debug, Args)]

@@ -1,7 +1,12 @@
 //! `entourage runs`: lists runs, whichever agents they belong to.
 
-use clap::Args;
-use entourage_api::{ListRuns, Page, Run};
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser as _},
+};
+use entourage_api::{Agent, ListRuns, Page, Run};
 use entourage_types::{AgentId, ShownStatus, StopReason, Time};
 
 use super::{
@@ -22,6 +27,16 @@ Examples:
   entourage runs --kind researcher --tree agt_0199…
   entourage runs --json                       one JSON object a line";
 
+/// The statuses that runs have.
+const STATUSES: [&str; 6] = [
+    ShownStatus::Running.as_str(),
+    ShownStatus::Waiting.as_str(),
+    ShownStatus::Succeeded.as_str(),
+    ShownStatus::Failed.as_str(),
+    ShownStatus::Stopped.as_str(),
+    ShownStatus::Cancelled.as_str(),
+];
+
 /// List runs, newest first
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
@@ -29,8 +44,8 @@ pub(crate) struct Runs {
     /// Show at most this many
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Only runs with this status: running, waiting, succeeded, failed, stopped, cancelled
-    #[arg(long, value_name = "STATUS")]
+    /// Only runs with this status
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(STATUSES).try_map(status))]
     status: Option<ShownStatus>,
     /// Only runs that stopped for this reason, such as max_steps or model_failed
     #[arg(long, value_name = "REASON")]
@@ -47,6 +62,10 @@ pub(crate) struct Runs {
     /// Only runs of this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<IdInput<AgentId>>,
+}
+
+fn status(word: String) -> Result<ShownStatus, String> {
+    word.parse()
 }
 
 impl Runs {
@@ -74,7 +93,7 @@ impl Runs {
             which.cursor = next_cursor;
         };
         runs.truncate(most);
-        let mut any_suspended = false;
+        let (mut agents, mut any_suspended) = (BTreeMap::new(), false);
         for run in &runs {
             if globals.json {
                 out::json(run)?;
@@ -82,7 +101,12 @@ impl Runs {
             }
             let is_suspended = backend.is_suspended(run).await?;
             any_suspended |= is_suspended;
-            write(run, is_suspended)?;
+            // Several runs may be of one agent.
+            let agent = match agents.entry(run.agent) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => new.insert(backend.agent(run.agent).await?),
+            };
+            write(run, agent, is_suspended)?;
         }
         if globals.json || globals.quiet {
             return Ok(Exit::Done);
@@ -105,7 +129,7 @@ impl Runs {
 }
 
 /// Writes a run. How long a suspended one was at work before its process ended is not on record.
-fn write(run: &Run, is_suspended: bool) -> Result<()> {
+fn write(run: &Run, agent: &Agent, is_suspended: bool) -> Result<()> {
     let paint = out::stdout();
     let status = describe::status(run.status, run.waiting_on);
     let reason = run.stop_reason.filter(|reason| *reason != StopReason::Completed);
@@ -116,9 +140,10 @@ fn write(run: &Run, is_suspended: bool) -> Result<()> {
         false => (run.status, status, took),
     };
     let (sign, spent) = (describe::sign(shown), describe::spent(run.usage.into(), run.cost));
-    let (id, agent) = (paint.dim(run.id), paint.dim(run.agent));
+    let (id, kind) = (paint.dim(run.id), paint.bold(&agent.kind));
+    let of = paint.dim(format!("{} · {}", agent.id, describe::cut(&agent.title, 60)));
     let error =
-        run.error.as_deref().map_or_else(String::new, |error| format!(" {}", describe::cut(error, 80)));
+        run.error.as_deref().map_or_else(String::new, |error| format!(" · {}", describe::cut(error, 80)));
     let (sign, status) = (paint.status(shown, sign), paint.status(shown, status));
-    out::result(text![sign, " ", id, " ", status, " ", took, " ", spent, " ", agent, error])
+    out::result(text![sign, " ", id, " ", kind, " ", status, " ", took, " ", spent, " ", of, error])
 }

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use super::{
     backend::{self, Purpose, Result},
     describe,
-    failure::Exit,
+    failure::{Exit, Failure},
     globals::Globals,
     out,
     text::text,
@@ -13,7 +13,7 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage search \"train berlin\"              notes, learnings and closed sessions with these words
+  entourage search train berlin                 notes, learnings and closed sessions with these words
   entourage search --in notes berl              the last word may be the beginning of one
   entourage search --json berlin                one JSON object a line";
 
@@ -22,7 +22,8 @@ Examples:
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Search {
     /// The words; what is found has all of them
-    words: String,
+    #[arg(required = true)]
+    words: Vec<String>,
     /// Where to look [default: everywhere]
     #[arg(long = "in", value_name = "WHAT")]
     place: Option<Place>,
@@ -40,8 +41,12 @@ enum Place {
 
 impl Search {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let Self { words, place, limit } = self;
+        let words = words.join(" ");
+        if words.trim().is_empty() {
+            return Err(Failure::usage("name at least one word"));
+        }
+        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let looks_in = |at| place.is_none_or(|place| place == at);
         let mut found = 0;
         if looks_in(Place::Notes) {

@@ -25,7 +25,7 @@ Examples:
   ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
     entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
 
-/openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP
+/openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP \
 makes it read the kinds again, as `entourage kinds reload` does.";
 
 /// Serve the HTTP API and run all agents

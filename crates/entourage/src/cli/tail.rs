@@ -23,7 +23,7 @@ Examples:
   entourage tail agt_0199… --follow       all events so far, then new ones until Ctrl-C
   entourage tail --after 120 --json       events above number 120, one JSON object a line
 
-Numbers have no gaps: --after with the last number you saw misses no event. If the settings delete old events
+Numbers have no gaps: --after with the last number you saw misses no event. If the settings delete old events \
 (`retention.events`), a number from before the first that is kept is refused.";
 
 /// Show the events of a tree of agents

@@ -21,9 +21,9 @@ Examples:
   entourage usage --by agent --tree agt_0199…
   entourage usage --by day --json           for programs; `cost` in billionths of a US dollar
 
-Below the sums stands what a budget leaves for today, and for the tree that is asked for.
-Days and hours are in UTC; of what was used before hours were kept, the day alone is known. Discarded
-answers count too: they were paid for. If the price of a model is not known, a note gives the number of its
+Below the sums stands what a budget leaves for today, and for the tree that is asked for. \
+Days and hours are in UTC; of what was used before hours were kept, the day alone is known. Discarded \
+answers count too: they were paid for. If the price of a model is not known, a note gives the number of its \
 calls; set `models.prices` to count their cost.";
 
 /// Show what agents used: tokens and cost, by day, hour, model, kind, tree, agent or run

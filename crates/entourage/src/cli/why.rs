@@ -147,7 +147,8 @@ fn lacking(needs: Allowance, left: Allowance, over: Amount) -> String {
     if cost > 0 {
         // Without the sign, which a shell would take for a variable.
         let exact = Dollars(Cost::from_nanos(cost)).to_string();
-        options += &format!(" --grant {}", exact.trim_start_matches('$'));
+        let exact = exact.trim_start_matches('$').trim_end_matches('0').trim_end_matches('.');
+        options += &format!(" --grant {exact}");
     }
     if tokens > 0 {
         options += &format!(" --grant-tokens {tokens}");
@@ -164,6 +165,7 @@ fn what_ends(why: &Reason, over: Amount) -> Option<String> {
         Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
         Cause::Room { .. } => format!("go on now with: entourage retry {agent}"),
         Cause::Rest { failed: Some(_), .. } => format!("try again with: entourage retry {agent}"),
+        Cause::Rest { below: 1.., .. } => format!("see them with: entourage tree {agent}"),
         Cause::Deleted => "start a new one with: entourage run".to_owned(),
         Cause::Budget { may_have_room: true, .. } => {
             "it goes on once the calls under way leave enough".to_owned()
@@ -199,9 +201,10 @@ mod tests {
         let money = |nanos| Allowance { cost: Some(Cost::from_nanos(nanos)), tokens: None };
         let over = |nanos| Amount { cost: Cost::from_nanos(nanos), tokens: 0 };
         let needs = money(41_940_000);
-        assert_eq!(lacking(needs, money(0), over(0)), " --grant 0.419400000");
-        assert_eq!(lacking(needs, money(0), over(490_000_000)), " --grant 0.909400000");
-        assert_eq!(lacking(needs, money(1_940_000), over(0)), " --grant 0.417460000");
+        assert_eq!(lacking(needs, money(0), over(0)), " --grant 0.4194");
+        assert_eq!(lacking(needs, money(0), over(490_000_000)), " --grant 0.9094");
+        assert_eq!(lacking(needs, money(1_940_000), over(0)), " --grant 0.41746");
         assert_eq!(lacking(needs, money(41_940_000), over(0)), "");
+        assert_eq!(lacking(money(2_000_000_000), money(0), over(0)), " --grant 20");
     }
 }

@@ -77,6 +77,22 @@ fn until(place: &DataDir, arguments: &[&str], wanted: impl Fn(&Ended) -> bool) -
 }
 
 #[test]
+fn an_amount_that_cannot_be_granted_is_refused_with_what_can() {
+    let place = DataDir::new();
+    for (option, amount, told) in [
+        ("--grant", "1e9", "write dollars in digits with at most nine decimals"),
+        ("--grant", "0.0000000001", "write dollars in digits with at most nine decimals"),
+        ("--grant", "-1", "it must be above zero"),
+        ("--take-back", "-0.5", "it must be above zero"),
+        ("--grant", "0", "it must be above zero"),
+        ("--grant-tokens", "-1", "it must be above zero"),
+    ] {
+        let refused = place.entourage(&["budget", option, amount]);
+        assert!(refused.error(2).contains(told), "{refused:?}");
+    }
+}
+
+#[test]
 fn a_budget_is_shown_and_a_grant_from_another_terminal_lets_the_work_go_on() {
     let place = with_budget(50);
     let shown = place.entourage(&["kinds", "show", "saver"]).good().stdout;

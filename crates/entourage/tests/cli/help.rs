@@ -27,6 +27,25 @@ fn help_wraps_between_words_to_the_terminal_width() {
     }
 }
 
+/// Only the terminal wraps a paragraph: where there is room, it is one line.
+#[test]
+fn a_paragraph_of_the_help_is_one_line_where_there_is_room() {
+    let place = DataDir::new();
+    let main = place.entourage(&["--help"]).good().stdout;
+    for command in std::iter::once("--help").chain(commands(&main)).filter(|name| *name != "help") {
+        let arguments = [command, "--help"];
+        let arguments = if command == "--help" { &arguments[..1] } else { &arguments };
+        let mut command = place.command(arguments);
+        let help = super::data_dir::Ended::of(command.env("COLUMNS", "2000")).good().stdout;
+        let lines: Vec<&str> = help.lines().collect();
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+        let begins = |line: &str| line.starts_with("Exit codes: ") || line.starts_with("Settings: ");
+        for pair in lines.windows(2) {
+            assert!(!is_prose(pair[0]) || !is_prose(pair[1]) || begins(pair[1]), "{arguments:?}: {pair:?}");
+        }
+    }
+}
+
 #[test]
 fn the_help_of_every_command_shows_an_example() {
     let place = DataDir::new();

@@ -83,6 +83,12 @@ fn kinds_check_prints_each_mistake_with_its_file_and_line() {
     assert!(remarks.contains(&format!("{}:4: note: `colour`", clerk.display())), "{remarks}");
     assert!(remarks.contains("peer `nobody`"), "{remarks}");
 
+    place.write("data/kinds/clerk.md", "---\nname: clerk\npeers: [porter, researcher]\n---\nYou file.\n");
+    place.write("data/kinds/porter.md", "---\nname: porter\n---\nYou carry.\n");
+    let remarks = place.entourage(&["kinds", "check"]).good().stdout;
+    assert!(remarks.contains("peer `porter` has no `description`"), "{remarks}");
+    assert!(!remarks.contains("peer `researcher`"), "{remarks}");
+
     place.write("data/kinds/cook.md", "---\nname: cook\nlimits:\n  max_stepz: 3\n---\nYou cook.\n");
     let checked = place.entourage(&["kinds", "check"]);
     assert_eq!(checked.code, 1, "{checked:?}");

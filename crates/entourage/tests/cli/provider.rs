@@ -1,4 +1,4 @@
-//! A provider on this machine: a list of models, and a model that answers `yes`.
+//! A provider on this machine: a list of models, and a model that answers `yes`, or refuses what asks for that.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -54,6 +54,8 @@ fn answer(mut stream: TcpStream) -> Option<()> {
         ("401 Unauthorized", r#"{"error":{"message":"Incorrect API key provided"}}"#.to_owned())
     } else if head.starts_with("GET /v1/models ") {
         ("200 OK", r#"{"data":[{"id":"listed"},{"id":"another","max_model_len":16384},{"id":"loud\u001b[2J\u202e"}]}"#.to_owned())
+    } else if body.contains("Refuse this") {
+        ("400 Bad Request", r#"{"error":{"message":"It makes no sense"}}"#.to_owned())
     } else if knows("listed") || knows("another") || knows("unlisted") {
         let chunk = r#"{"choices":[{"index":0,"delta":{"content":"yes"},"finish_reason":"stop"}]}"#;
         let usage = r#"{"choices":[],"usage":{"prompt_tokens":11,"completion_tokens":1,"total_tokens":12}}"#;

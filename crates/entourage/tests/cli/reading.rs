@@ -157,6 +157,19 @@ fn why_runs_and_search_find_what_one_looks_for() {
     );
     let none = place.entourage(&["runs", "--status", "failed"]).good();
     assert!(none.stderr.contains("no run matches"), "{none:?}");
+    let sheep = place.entourage(&["runs", "--status", "succeeded", "--kind", "assistant"]).good().stdout;
+    assert!(sheep.contains(" assistant succeeded "), "{sheep}");
+    assert!(sheep.trim_end().ends_with(" · Count the sheep in Wales"), "{sheep}");
+    let refused = place.entourage(&["runs", "--status", "idle"]);
+    let help = place.entourage(&["runs", "--help"]).good().stdout;
+    for shown in [refused.stderr, help] {
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let all = "[possible values: running, waiting, succeeded, failed, stopped, cancelled]";
+        assert!(shown.contains(all), "{shown}");
+    }
+    for words in [&["search", ""][..], &["search", " ", ""]] {
+        assert!(place.entourage(words).error(2).contains("name at least one word"), "{words:?}");
+    }
     let nothing = place.entourage(&["search", "marzipan"]).good();
     assert!(nothing.stderr.contains("nothing has all of these words"), "{nothing:?}");
     assert_eq!(place.entourage(&["search", "--in", "pockets", "marzipan"]).code, 2);
@@ -206,7 +219,9 @@ fn request_shows_what_a_model_received() {
     let json = place.entourage(&["request", &run, "1", "--json"]).good().json();
     assert_eq!((&json[0]["exact"], &json[0]["number"]), (&true.into(), &1.into()));
     let missing = place.entourage(&["request", &run, "9"]);
-    let told = format!("there is no request 9 of run `{run}`, whose model has answered 2 calls");
+    let told = format!(
+        "there is no request 9 of run `{run}`, whose model has answered 2 calls; a call whose attempts all failed"
+    );
     assert!(missing.error(2).contains(&told), "{missing:?}");
     let number = json[0]["item"].to_string();
     let of_item = place.entourage(&["request", &run, &number, "--item", "--json"]).good().json();
@@ -271,6 +286,7 @@ fn search_finds_a_note_a_learning_and_a_closed_session_by_their_words() {
     assert!(learning.starts_with("learning agt_"), "{learning}");
     assert!(learning.ends_with(" They like marzipan cake."), "{learning}");
     assert_eq!(found(&["--in", "notes", "marzipan keyword"]), std::slice::from_ref(note));
+    assert_eq!(found(&["--in", "notes", "marzipan", "keyword"]), std::slice::from_ref(note));
     assert_eq!(found(&["--in", "learnings", "marzipan"]), std::slice::from_ref(learning));
     assert_eq!(found(&["--in", "sessions", "marzipan"]), [""; 0]);
     let json = place.entourage(&["search", "--json", "marzipan"]).good().json();

@@ -10,7 +10,19 @@ use serde_json::{Value, json};
 use super::{
     data_dir::{DataDir, Ended, Patience, id},
     model::{Asked, Model},
+    provider::{KEY, Provider},
 };
+
+/// No other text sends its reader to the log for it.
+#[test]
+fn a_refused_request_is_shown_once_with_its_cause() {
+    let (place, provider) = (DataDir::new(), Provider::start());
+    let settings = provider.settings("another", KEY).replace("openai", "compatible");
+    place.write("data/entourage.toml", &settings);
+    let failed = Ended::of(place.command(&["run", "Refuse this"]).env_remove("ENTOURAGE_MODEL"));
+    assert_eq!((failed.code, failed.stderr.matches("It makes no sense").count()), (1, 1), "{failed:?}");
+    assert!(!failed.stderr.contains("finds the cause in the log"), "{failed:?}");
+}
 
 #[test]
 fn a_task_is_answered_from_the_files_it_may_read() {

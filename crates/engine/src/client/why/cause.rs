@@ -87,6 +87,8 @@ pub enum Cause {
         failed: Option<StopReason>,
         /// What went wrong in it.
         error: Option<String>,
+        /// How many agents below it are at work.
+        below: u64,
     },
     /// It was deleted.
     Deleted,
@@ -221,14 +223,23 @@ impl Cause {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
             }
             Self::Work => "is at work".to_owned(),
-            Self::Rest { failed: None, .. } => "has nothing to do".to_owned(),
-            Self::Rest { failed: Some(StopReason::Cancelled), .. } => {
-                "has nothing to do; its last run was stopped, and can be tried again".to_owned()
-            }
-            Self::Rest { failed: Some(reason), error } => {
-                let first = error.as_deref().and_then(|error| error.lines().next());
-                let why = first.map_or_else(|| reason.to_string(), short);
-                format!("has nothing to do; its last run failed, and can be tried again: {why}")
+            Self::Rest { failed, error, below } => {
+                let rests = match below {
+                    0 => "has nothing to do".to_owned(),
+                    1 => "has nothing to do itself; 1 agent below it is at work".to_owned(),
+                    below => format!("has nothing to do itself; {below} agents below it are at work"),
+                };
+                match failed {
+                    None => rests,
+                    Some(StopReason::Cancelled) => {
+                        format!("{rests}; its last run was stopped, and can be tried again")
+                    }
+                    Some(reason) => {
+                        let first = error.as_deref().and_then(|error| error.lines().next());
+                        let why = first.map_or_else(|| reason.to_string(), short);
+                        format!("{rests}; its last run failed, and can be tried again: {why}")
+                    }
+                }
             }
             Self::Deleted => "was deleted and does nothing any more".to_owned(),
             Self::Nothing => "is waiting, but no reason is recorded; maintenance will repair this".to_owned(),

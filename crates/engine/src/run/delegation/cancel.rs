@@ -14,20 +14,17 @@ use crate::run::{Result, Run};
 pub(in crate::run) struct CancelScope {
     /// The cause that the outputs of the open calls name.
     cause: &'static str,
-    /// What is done to the agents that work for them.
+    /// What is done to the agents that work on the dropped tasks.
     action: Action,
-    /// Whether that includes the agents that work for calls which already have their outputs.
-    all: bool,
 }
 
 impl CancelScope {
     /// A new instruction takes its place: deletes agents spawned for the work; stops pre-existing ones and
     /// keeps their memory.
     pub(in crate::run) const BY_NEW_WORK: Self =
-        Self { cause: "the user changed the work", action: Action::Delete, all: false };
-    /// A person stops it: stops all agents that work for it; they accept new messages.
-    pub(in crate::run) const BY_STOP: Self =
-        Self { cause: "the work was stopped", action: Action::Stop, all: true };
+        Self { cause: "the user changed the work", action: Action::Delete };
+    /// A person stops it: stops the agents that work for it; they accept new messages.
+    pub(in crate::run) const BY_STOP: Self = Self { cause: "the work was stopped", action: Action::Stop };
 }
 
 /// Whether a stop concerns the agent's current work.
@@ -55,10 +52,9 @@ impl Run<'_> {
         }
     }
 
-    /// Gives the open calls outputs and ends the agents that work for them, in one commit.
-    pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope) -> Result<()> {
+    /// Gives the open calls outputs and cancels these open tasks, in one commit.
+    pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope, tasks: Vec<Task>) -> Result<()> {
         let mut writes = Vec::new();
-        let tasks = self.tasks_of_calls(how.all).await?;
         let tasks: Vec<(Task, Action)> = tasks
             .into_iter()
             .map(|task| {
@@ -87,7 +83,7 @@ impl Run<'_> {
 
     /// Returns the open tasks that this run's open calls wait for and those that it has yet to join; if `all`, those
     /// that any of its calls assigned.
-    async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>, StoreError> {
+    pub(in crate::run) async fn tasks_of_calls(&self, all: bool) -> Result<Vec<Task>, StoreError> {
         if !all && !self.steps.any_open() && !self.has_program_calls() {
             return Ok(Vec::new());
         }
@@ -121,10 +117,16 @@ impl Run<'_> {
         if calls.is_empty() {
             return Ok(Vec::new());
         }
+        let mut tasks = self.given_tasks().await?;
+        tasks.retain(|task| calls.contains(&task.call) && is_wanted(task));
+        Ok(tasks)
+    }
+
+    /// Returns the open tasks that this agent gave, in whatever run, in the order of their ids.
+    pub(in crate::run) async fn given_tasks(&self) -> Result<Vec<Task>, StoreError> {
         let (parent, status) = (Some(self.agent.id.into()), Some(Status::Queued));
         let queued = RecordFilter::<Task> { parent, status, page: Page::all(), ..RecordFilter::default() };
         let mut tasks = self.engine.store().records(&self.scope(), queued).await?;
-        tasks.retain(|task| calls.contains(&task.call) && is_wanted(task));
         tasks.sort_by_key(|task| task.id);
         Ok(tasks)
     }

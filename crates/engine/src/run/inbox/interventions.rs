@@ -2,13 +2,14 @@
 
 use entourage_store::{Error as StoreError, Write};
 use entourage_types::{
-    Action, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId, Status, StopReason,
-    WaitingOn, WakeupId,
+    Action, Intervention, InterventionId, InterventionStatus, ItemBody, Post, PostBody, PostId, Status,
+    StopReason, Task, WaitingOn, WakeupId,
 };
 
 use crate::run::{
     Interrupt, Result, Run,
     delegation::cancel::{CancelScope, StopTarget},
+    inbox::{Taken, is_result},
 };
 
 impl Run<'_> {
@@ -18,6 +19,10 @@ impl Run<'_> {
     /// [`Interrupt::Suspended`] if the agent is paused, [`Interrupt::Stopped`] if its work was stopped, and
     /// [`Interrupt::Stopping`] if it is to be deleted, which the activation cannot do itself.
     pub(crate) async fn apply_interventions(&mut self) -> Result<()> {
+        let given = match self.inbox.posts().iter().any(stops_all) {
+            true => Some(Box::pin(self.given_before_stop()).await?),
+            false => None,
+        };
         let wanted: Vec<(Post, InterventionId, Action, Option<PostId>)> = self
             .inbox
             .posts()
@@ -54,7 +59,8 @@ impl Run<'_> {
                 // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();
-                    Box::pin(self.cancel_work(&CancelScope::BY_NEW_WORK)).await?;
+                    let dropped = self.tasks_of_calls(false).await?;
+                    Box::pin(self.cancel_work(&CancelScope::BY_NEW_WORK, dropped)).await?;
                     continue;
                 }
                 Action::Stop => match self.concerns(post.id, of) {
@@ -76,14 +82,47 @@ impl Run<'_> {
             if !self.record.is_open() {
                 self.inbox.leave_after(last.id);
             }
+            let stops_all = given.is_some();
+            let dropped = match given {
+                Some(given) => given,
+                None => self.tasks_of_calls(true).await?,
+            };
             // A stop is consumed with the end of the run and not before: until then a crash must find it.
-            Box::pin(self.cancel_work(&CancelScope::BY_STOP)).await?;
+            Box::pin(self.cancel_work(&CancelScope::BY_STOP, dropped)).await?;
+            if stops_all && self.record.is_open() {
+                self.read_results();
+            }
             for (post, id) in stops {
                 self.mark_applied(&post, id).await?;
             }
             return Err(Interrupt::stopped(StopReason::Cancelled, "stopped before it was done"));
         }
+        if let Some(given) = given.filter(|given| !given.is_empty()) {
+            // The agent is at rest and stays so: its tasks end in the commit that consumes the stop.
+            Box::pin(self.cancel_work(&CancelScope::BY_STOP, given)).await?;
+        }
         if self.control.is_paused() { Err(Interrupt::Suspended(WaitingOn::Resume)) } else { Ok(()) }
+    }
+
+    /// Returns the open tasks that the agent gave before a person stopped it, and then reads the inbox again: it holds
+    /// the result of every other task. If a task ends later, the store refuses the commit that cancels it.
+    async fn given_before_stop(&mut self) -> Result<Vec<Task>> {
+        let given = self.given_tasks().await?;
+        self.inbox.doubt();
+        self.refresh().await?;
+        Ok(given)
+    }
+
+    /// Adds the unread results to the run that a stop ends: they are of earlier work and begin nothing.
+    fn read_results(&mut self) {
+        let at = self.engine.now();
+        for Taken { post, consume } in self.inbox.take(is_result) {
+            self.batch.push(consume);
+            if let Some(message) = self.message_of(&post) {
+                let item = self.append(ItemBody::Message(message), at);
+                self.batch.push(item);
+            }
+        }
     }
 
     /// Adds to the batch that an intervention was read and applied.
@@ -149,11 +188,11 @@ impl Run<'_> {
         self.has_work_with(self.inbox.posts())
     }
 
-    /// Whether there was when this post came.
+    /// Whether there was when this post came. A result is of earlier work, whenever it comes.
     pub(in crate::run) fn had_work_before(&self, post: PostId) -> bool {
         let posts = self.inbox.posts();
         let came = posts.iter().position(|other| other.id == post).unwrap_or(posts.len());
-        self.has_work_with(&posts[..came])
+        self.has_work_with(&posts[..came]) || posts[came..].iter().any(is_result)
     }
 
     fn has_work_with(&self, posts: &[Post]) -> bool {
@@ -173,4 +212,9 @@ impl Run<'_> {
         commit.writes.extend(self.inbox.consume_served());
         self.commit_as_is(commit).await.map(drop)
     }
+}
+
+/// Whether a post stops all that the agent does and has delegated, and not the answer to one message alone.
+fn stops_all(post: &Post) -> bool {
+    matches!(post.body, PostBody::Intervention { action: Action::Stop, of: None, .. })
 }

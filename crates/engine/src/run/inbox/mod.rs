@@ -5,7 +5,7 @@ pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
 use entourage_store::Write;
-use entourage_types::{CallId, Post, PostId, Time, Wakeup, WakeupId};
+use entourage_types::{CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
 
 /// The posts in memory, in the order of their arrival.
 pub(in crate::run) struct Inbox {
@@ -64,11 +64,12 @@ impl Inbox {
         self.taken(vec![post]).pop()
     }
 
-    /// Leaves the posts that came after this one in the store, for the next run.
+    /// Leaves the posts that came after this one in the store, for the next run. Results are of earlier work and stay.
     pub(in crate::run) fn leave_after(&mut self, post: PostId) {
         if let Some(at) = self.posts.iter().position(|other| other.id == post) {
-            self.leaves |= at + 1 < self.posts.len();
-            self.posts.truncate(at + 1);
+            let (results, left): (Vec<_>, Vec<_>) = self.posts.drain(at + 1..).partition(is_result);
+            self.leaves |= !left.is_empty();
+            self.posts.extend(results);
         }
     }
 
@@ -127,4 +128,9 @@ impl Inbox {
     pub(in crate::run) fn consume_served(&mut self) -> impl Iterator<Item = Write> + use<> {
         std::mem::take(&mut self.served).into_iter().map(|(id, _)| Write::ConsumeWakeup(id))
     }
+}
+
+/// Whether a post is the result of a task that the agent gave.
+pub(in crate::run) const fn is_result(post: &Post) -> bool {
+    matches!(post.body, PostBody::Done { .. })
 }

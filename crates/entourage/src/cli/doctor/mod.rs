@@ -25,10 +25,10 @@ Examples:
   entourage doctor --offline                                 without requests to providers
   entourage doctor --repair                                  repair what is stuck in the database
 
-The doctor asks providers for their lists of models, which costs nothing. It asks a model that is on no list
+The doctor asks providers for their lists of models, which costs nothing. It asks a model that is on no list \
 for one word, and shows what that cost.
 
-It looks for stuck work in the database, or asks the server that has it open. `entourage jobs` shows what
+It looks for stuck work in the database, or asks the server that has it open. `entourage jobs` shows what \
 the server found and repaired by itself.";
 
 /// Check everything that agents need, say what is missing, and repair what is stuck

@@ -20,9 +20,9 @@ Examples:
   entourage kinds import DIR      copy a coding agent's sub-agents, such as ~/.claude/agents
   entourage kinds reload          make the server read them again, without a restart (like SIGHUP)
 
-A kind is a Markdown file with front matter in `kinds` of the data directory; docs/kinds.md has its keys.
-The sub-agent files of coding agents work as kinds, read as those agents read them; `entourage kinds import`
-copies them. A file that does not load is left out, with a note; a run of its kind says why. A run stays
+A kind is a Markdown file with front matter in `kinds` of the data directory; docs/kinds.md has its keys. \
+The sub-agent files of coding agents work as kinds, read as those agents read them; `entourage kinds import` \
+copies them. A file that does not load is left out, with a note; a run of its kind says why. A run stays \
 with the version of its kind that it started with.";
 
 /// List, check, show and reload kinds of agents

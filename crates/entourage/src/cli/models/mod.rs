@@ -21,7 +21,7 @@ Examples:
   entourage models test                                   call the model that agents use by default
   entourage models test anthropic::claude-sonnet-5-5      call this model
 
-Lists cost nothing; a test makes one short call, and shows its cost. `entourage doctor` checks the models
+Lists cost nothing; a test makes one short call, and shows its cost. `entourage doctor` checks the models \
 that agents would use.";
 
 /// List the models that the configured providers offer, or test one

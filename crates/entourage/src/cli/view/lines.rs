@@ -46,7 +46,8 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),
             ItemBody::Output { error, .. } => *error,
-            ItemBody::Notice { .. } => true,
+            // The error of the whole work, which is shown at its end, has the cause.
+            ItemBody::Notice { cause, .. } => cause.is_none() || event.agent != progress.root(),
             ItemBody::Message { .. }
             | ItemBody::Decision { .. }
             | ItemBody::Digest { .. }
