@@ -254,7 +254,8 @@ impl Toolset {
 
     /// Whether a call gives the run's answer.
     pub(crate) fn answers(&self, call: &ToolCall) -> bool {
-        self.allowed(&call.tool, &call.arguments).is_ok_and(|offered| offered.tool.answers())
+        let answers = self.tools.get(&call.tool).is_some_and(|offered| offered.tool.answers());
+        answers && self.allowed(&call.tool, &call.arguments).is_ok()
     }
 
     /// Returns the JSON schema of a tool's arguments; one that allows anything, if the tool is not offered.
