@@ -142,7 +142,7 @@ fn a_grant_that_no_budget_takes_is_refused() {
     place.entourage(&["run", "--kind", "saver", "Say hello."]).good();
     for (arguments, why) in [
         (&["budget", "--grant", "0.50"][..], "its tree has no such budget"),
-        (&["budget", "--grant-tokens", "0"], "nothing is granted"),
+        (&["budget", "--grant-tokens", "0"], "it must be above zero"),
         (&["budget", "--grant-tokens", "18446744073709551615"], "grant at most 1000000000000 tokens at once"),
         (&["budget", "--take-back-tokens", "1"], "take back at most 0 tokens"),
         (&["budget", "--take-back", "0.50"], "its tree has no such budget"),
