@@ -97,10 +97,12 @@ mod tests {
             let limits = Limits { max_cost: cost, ..Limits::default() };
             assert_eq!(limit(&serde_json::to_string(&limits).unwrap()).unwrap(), cost);
         }
-        for wrong in [r#""half a dollar""#, r#""$""#, r#""1e3""#, "-1", r#""0.0000000001""#, "1e300", "[]"] {
-            let error = limit(&format!(r#"{{"max_cost": {wrong}}}"#)).unwrap_err().to_string();
+        let refusal = |wrong: &str| limit(&format!(r#"{{"max_cost": {wrong}}}"#)).unwrap_err().to_string();
+        for wrong in [r#""half a dollar""#, r#""$""#, r#""1e3""#, "-1", r#""0.0000000001""#, "1e300"] {
+            let error = refusal(wrong);
             assert!(error.contains("at most nine decimals, such as `$0.50`"), "{wrong}: {error}");
         }
+        assert!(refusal("[]").contains("an amount of money in dollars, such as `$0.50`"));
         assert_eq!(limit("{}").unwrap(), None);
     }
 }

@@ -209,6 +209,10 @@ async fn stop_with(is_at_work: bool, at: u64, fault: Fault) -> u64 {
     let faults = world.faults().clone();
     let works = async {
         drop(stop(&world, &boss).await);
+        // It reads the stop before any worker goes on, also if its first attempt fails.
+        for _ in 0..2 {
+            drop(world.engine().advance(boss.id).await);
+        }
         settle(&world, &boss).await;
     };
     let _ = faults.unless_dead(works).await;

@@ -337,7 +337,7 @@ async fn search_notes_finds_partial_matches_and_lists_titles_without_a_match() {
     assert_eq!(first[0], "output: Noted in this conversation: Alarm");
     let some = "output: No note has all the words of `What is the alarm code?`. These have some of them:\n\n";
     let found: Vec<&str> = first[2].strip_prefix(some).unwrap().lines().collect();
-    assert_eq!((found[0], found[2]), ("## Alarm", "The code of the alarm is 4417."), "{found:?}");
+    assert_eq!((found[0], found[2]), ("## Alarm", "> The code of the alarm is 4417."), "{found:?}");
     let named =
         "output: No note matches `rhubarb`. The latest notes of this conversation:\n- Shed\n- Alarm\n";
     assert!(first[3].starts_with(named), "{}", first[3]);
