@@ -39,7 +39,7 @@ impl Address {
 
 /// Returns what a call writes itself, and its result may therefore repeat: the texts of its arguments. Of the
 /// address to which it is sent, only what follows the host counts: pages contain their own addresses and those
-/// above them, and whoever receives the whole address learns nothing from its beginning.
+/// above them, and the receiver of the whole address learns nothing from its beginning.
 #[must_use]
 pub fn words_of_call(arguments: &Value, address: Option<&Address>) -> String {
     let mut words = String::new();

@@ -38,7 +38,7 @@ fn decide(request: &Request) -> Script {
     }
 }
 
-/// A boss at rest whose two workers have yet to begin. Agents work when they are told to.
+/// A boss at rest whose two workers have yet to begin. Agents work only when the test advances them.
 async fn delegated() -> (World, ScriptedModel, [Agent; 3]) {
     let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
     let builder = World::builder(model.clone()).tools(first_tools()).kinds(kinds());
@@ -94,7 +94,7 @@ async fn a_stop_of_an_agent_at_rest_stops_the_agents_that_work_for_it() {
     stop(&world, &boss).await.unwrap();
     let asked = model.requests().len();
     settle(&world, &boss).await;
-    // Nobody asks a model again: the short task had not begun.
+    // No model is asked again: the short task had not begun.
     assert_eq!(model.requests().len(), asked);
     assert_eq!(tasks(&world, &boss).await, [Status::Cancelled; 2]);
     for worker in [&long, &short] {

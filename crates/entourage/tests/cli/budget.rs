@@ -79,7 +79,7 @@ fn until(place: &DataDir, arguments: &[&str], wanted: impl Fn(&Ended) -> bool) -
 #[test]
 fn an_amount_that_cannot_be_granted_is_refused_with_what_can() {
     let place = DataDir::new();
-    for (option, amount, told) in [
+    for (option, amount, reason) in [
         ("--grant", "1e9", "write dollars in digits with at most nine decimals"),
         ("--grant", "0.0000000001", "write dollars in digits with at most nine decimals"),
         ("--grant", "-1", "it must be above zero"),
@@ -88,7 +88,7 @@ fn an_amount_that_cannot_be_granted_is_refused_with_what_can() {
         ("--grant-tokens", "-1", "it must be above zero"),
     ] {
         let refused = place.entourage(&["budget", option, amount]);
-        assert!(refused.error(2).contains(told), "{refused:?}");
+        assert!(refused.error(2).contains(reason), "{refused:?}");
     }
 }
 
