@@ -38,6 +38,7 @@ mod runs;
 mod select;
 mod settings;
 mod subtrees;
+mod sums;
 mod usage;
 mod writer;
 mod writer_cache;

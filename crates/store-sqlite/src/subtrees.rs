@@ -10,13 +10,14 @@ use entourage_types::{
     Agent, AgentId, Cost, Entity, EntityKind, HourlyUsage, Parent, QuestionStatus, Scope, ShownStatus, Tally,
     Usage,
 };
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{
     agents, entities,
     fault::Result,
     readers::snapshot,
     rows::{count, int, json},
+    sums::KeptSums,
     writer_cache::WriterCache,
 };
 
@@ -26,8 +27,25 @@ const SUMS: usize = STATUSES + 9;
 /// The first of the sums of usage.
 const USED: usize = QUESTIONS + 1;
 
-const COLUMNS: &str = "idle, queued, running, waiting, succeeded, failed, stopped, cancelled, questions, calls, \
-                       unpriced, input, output, cached, cache_written, reasoning, cost";
+const COLUMNS: [&str; SUMS] = [
+    "idle",
+    "queued",
+    "running",
+    "waiting",
+    "succeeded",
+    "failed",
+    "stopped",
+    "cancelled",
+    "questions",
+    "calls",
+    "unpriced",
+    "input",
+    "output",
+    "cached",
+    "cache_written",
+    "reasoning",
+    "cost",
+];
 
 /// What a commit changes in the sums of an agent, in the order of the columns.
 type Change = [i64; SUMS];
@@ -127,10 +145,10 @@ impl Changes {
                 next = found.parent;
             }
         }
-        for (agent, change) in rows.into_iter().filter(|(_, change)| *change != [0; SUMS]) {
+        for (agent, change) in rows {
             let row = cache.key_range(connection, agent)?.row();
-            let values = std::iter::once(row).chain(change);
-            connection.prepare_cached(&UPSERT)?.execute(params_from_iter(values))?;
+            KeptSums { table: "subtrees", row: &[("n", &row)], columns: &COLUMNS }
+                .add(connection, &change)?;
         }
         Ok(())
     }
@@ -144,21 +162,6 @@ fn add(change: &mut Change, spent: &[HourlyUsage], sign: i64) {
     let sums = change[USED..].iter_mut();
     sums.zip(figures).for_each(|(sum, figure)| *sum = sum.saturating_add(sign * figure));
 }
-
-/// Writes a row. A sum beyond the integers stays the largest one, and none is below zero, even in an
-/// edited database.
-static UPSERT: LazyLock<String> = LazyLock::new(|| {
-    let columns: Vec<&str> = COLUMNS.split(", ").collect();
-    let values: Vec<String> = (2..=SUMS + 1).map(|at| format!("max(?{at}, 0)")).collect();
-    let changes = columns
-        .iter()
-        .zip(2..)
-        .map(|(column, at)| format!("{column} = max(min({column} + ?{at}, {}), 0)", i64::MAX));
-    let (values, changes) = (values.join(", "), changes.collect::<Vec<_>>().join(", "));
-    format!(
-        "INSERT INTO subtrees (n, {COLUMNS}) VALUES (?1, {values}) ON CONFLICT (n) DO UPDATE SET {changes}"
-    )
-});
 
 /// Returns the sums over each agent and all below it.
 pub(crate) fn list(
@@ -208,7 +211,7 @@ fn add_runs(connection: &Connection, agent: AgentId, sums: &mut Change) -> Resul
 /// The row of an agent: sums over all agents below it, and what it used itself, unless it has no parent.
 fn kept(connection: &Connection, agent: AgentId) -> Result<Change> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
-        format!("SELECT {COLUMNS} FROM subtrees WHERE n = (SELECT n FROM agents WHERE id = ?1)")
+        format!("SELECT {} FROM subtrees WHERE n = (SELECT n FROM agents WHERE id = ?1)", COLUMNS.join(", "))
     });
     let read = |row: &Row<'_>| {
         let mut sums = [0; SUMS];

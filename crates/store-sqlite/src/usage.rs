@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use entourage_store::{SpentBy, Sums, UsageQuery};
 use entourage_types::{Cost, Hour, HourlyUsage, Owner, Scope, Status, Tally, Usage, UsageRow};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, ToSql};
 
 use crate::{
     fault::Result,
@@ -14,6 +14,7 @@ use crate::{
     rows::{count, int, json, word, word_if_any},
     runs,
     select::Select,
+    sums::KeptSums,
 };
 
 /// Returns the sums, read in one snapshot.
@@ -144,6 +145,9 @@ pub(crate) fn keep(
     Ok(())
 }
 
+const COLUMNS: [&str; 8] =
+    ["calls", "unpriced", "input", "output", "cached", "cache_written", "reasoning", "cost"];
+
 /// Returns the difference from one tally to another, in the order of the columns.
 fn difference(then: Tally, now: Tally) -> [i64; 8] {
     let figures = |Tally { calls, unpriced, usage, cost }: Tally| {
@@ -158,37 +162,10 @@ fn difference(then: Tally, now: Tally) -> [i64; 8] {
 const UNKNOWN: i64 = -1;
 
 fn add(connection: &Connection, owner: &Owner, kind: &str, of: &HourlyUsage, change: [i64; 8]) -> Result<()> {
-    if change == [0; 8] {
-        return Ok(());
-    }
-    // A sum beyond the integers stays the largest integer: otherwise no later commit would succeed. None is
-    // below zero, whatever somebody else changed.
-    let mut statement = connection.prepare_cached(
-        "INSERT INTO usage_of_owners AS kept (owner, day, hour, model, kind, calls, unpriced, input, output, \
-         cached, cache_written, reasoning, cost) VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), max(?7, 0), \
-         max(?8, 0), max(?9, 0), max(?10, 0), max(?11, 0), max(?12, 0), max(?13, 0)) \
-         ON CONFLICT (owner, day, hour, model, kind) DO UPDATE SET calls = max(kept.calls + ?6, 0), \
-         unpriced = max(kept.unpriced + ?7, 0), input = max(min(kept.input + ?8, ?14), 0), \
-         output = max(min(kept.output + ?9, ?14), 0), cached = max(min(kept.cached + ?10, ?14), 0), \
-         cache_written = max(min(kept.cache_written + ?11, ?14), 0), \
-         reasoning = max(min(kept.reasoning + ?12, ?14), 0), cost = max(min(kept.cost + ?13, ?14), 0)",
-    )?;
-    let [calls, unpriced, input, output, cached, cache_written, reasoning, cost] = change;
-    statement.execute(params![
-        owner.as_str(),
-        of.day.to_string(),
-        of.hour.map_or(UNKNOWN, |hour| i64::from(u8::from(hour))),
-        of.model,
-        kind,
-        calls,
-        unpriced,
-        input,
-        output,
-        cached,
-        cache_written,
-        reasoning,
-        cost,
-        i64::MAX,
-    ])?;
-    Ok(())
+    let (owner, day) = (owner.as_str(), of.day.to_string());
+    let hour = of.hour.map_or(UNKNOWN, |hour| i64::from(u8::from(hour)));
+    let row: [(&str, &dyn ToSql); 5] =
+        [("owner", &owner), ("day", &day), ("hour", &hour), ("model", &of.model), ("kind", &kind)];
+    let sums = KeptSums { table: "usage_of_owners", row: &row, columns: &COLUMNS };
+    sums.add(connection, &change)
 }
