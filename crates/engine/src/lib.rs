@@ -79,7 +79,7 @@ pub use programs::Program;
 pub use retention::{Pruned, Retention};
 pub use run::{
     Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask, Run,
-    Spawned, TurnOutcome,
+    Spawned, TurnOutcome, settings_of,
 };
 pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use stop::{Interrupt, Stop};

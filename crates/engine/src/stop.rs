@@ -12,6 +12,8 @@ pub enum Interrupt {
     /// The process ends, or a person intervenes. The wake-ups stay in the store, and the run continues from
     /// here.
     Stopping,
+    /// A person changed the instruction on which a [phase](crate::run::Run::phase) works. The phase begins anew.
+    Replaced,
     /// The run was ended, for this reason.
     Stopped(Stop),
     /// The store failed, or another activation has taken the agent.

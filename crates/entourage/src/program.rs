@@ -6,5 +6,5 @@
 
 pub use entourage_engine::{
     Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Interrupt, Joined,
-    NewTask, Program, Run, Spawned, Stop, TurnOutcome, programs::converse,
+    NewTask, Program, Run, Spawned, Stop, TurnOutcome, programs::converse, settings_of,
 };

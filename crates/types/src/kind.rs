@@ -39,6 +39,9 @@ pub struct Kind {
     pub in_doubt: InDoubt,
     /// The program it runs.
     pub program: ProgramName,
+    /// What its file gives the program beside that: prompts and bounds, in a form that the program knows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub program_settings: Option<Value>,
     /// The kinds it may write to and create.
     pub peers: Vec<String>,
     /// Whether a run stops once it has sent a message to the user with `send_message`.
@@ -88,6 +91,7 @@ impl Kind {
             approval: Vec::new(),
             in_doubt: InDoubt::default(),
             program: ProgramName::default(),
+            program_settings: None,
             peers: Vec::new(),
             conversational: false,
             reply: Reply::FinalText,

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a program. The engine has `react` and `orchestrate`; an application adds its own.
+/// The name of a program. The engine has `react`, `orchestrate` and `explore`; an application adds its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProgramName(String);
@@ -14,6 +14,8 @@ impl ProgramName {
     pub const REACT: &str = "react";
     /// One message or result of the inbox in each run: one decision on a message, one reply to a result.
     pub const ORCHESTRATE: &str = "orchestrate";
+    /// An exploration in six steps: questions to the user, children that explore parts, a summary.
+    pub const EXPLORE: &str = "explore";
 
     /// The program of this name.
     #[must_use]

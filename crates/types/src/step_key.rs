@@ -27,6 +27,8 @@ pub enum StepKey {
     Remark,
     /// The results of the work that a program gave to new agents.
     Join(String),
+    /// The instruction with which a phase of the program began anew.
+    Replaced(String),
     /// Counts how many times in a row a process ended while the run was at work.
     Restart,
     /// Records that the process that worked on the run shut down in order.
@@ -41,6 +43,7 @@ const DECISION: &str = "decision/";
 const CALLS: &str = "calls/";
 const SAID: &str = "said/";
 const JOIN: &str = "join/";
+const REPLACED: &str = "replaced/";
 const LAST_TEXT: &str = "last text";
 const REMARK: &str = "remark";
 const RESTART: &str = "restart";
@@ -64,6 +67,7 @@ impl StepKey {
             | Self::Calls(name)
             | Self::Said(name)
             | Self::Join(name)
+            | Self::Replaced(name)
             | Self::Other(name) => Some(name),
             Self::Model(_)
             | Self::Tool(_)
@@ -84,7 +88,8 @@ impl StepKey {
             | Self::Said(_)
             | Self::LastText
             | Self::Remark
-            | Self::Join(_) => true,
+            | Self::Join(_)
+            | Self::Replaced(_) => true,
             Self::Tool(_) | Self::Restart | Self::ProcessEnded | Self::Other(_) => false,
         }
     }
@@ -110,6 +115,7 @@ impl fmt::Display for StepKey {
             Self::Calls(name) => write!(f, "{CALLS}{name}"),
             Self::Said(name) => write!(f, "{SAID}{name}"),
             Self::Join(name) => write!(f, "{JOIN}{name}"),
+            Self::Replaced(name) => write!(f, "{REPLACED}{name}"),
             Self::Other(name) => f.write_str(name),
         }
     }
@@ -132,7 +138,8 @@ impl From<&str> for StepKey {
                 .or_else(|| named(DECISION, Self::Decision))
                 .or_else(|| named(CALLS, Self::Calls))
                 .or_else(|| named(SAID, Self::Said))
-                .or_else(|| named(JOIN, Self::Join)),
+                .or_else(|| named(JOIN, Self::Join))
+                .or_else(|| named(REPLACED, Self::Replaced)),
         };
         // A text that is not in canonical form is another key.
         known.filter(|key| key.to_string() == text).unwrap_or_else(|| Self::Other(text.to_owned()))
@@ -178,6 +185,7 @@ mod tests {
             StepKey::Calls("ask/2".into()),
             StepKey::Said("plan".into()),
             StepKey::Join(String::new()),
+            StepKey::Replaced("explore".into()),
             StepKey::Other("clarify".into()),
         ];
         for key in keys {

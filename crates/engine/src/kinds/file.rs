@@ -21,7 +21,7 @@ use super::{
 use crate::digest::digest;
 
 /// Keys of this engine; any other gets a remark.
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "name",
     "description",
     "model",
@@ -31,6 +31,7 @@ const KEYS: [&str; 19] = [
     "approval",
     "in_doubt",
     "program",
+    "program_settings",
     "peers",
     "conversational",
     "reply",
@@ -61,6 +62,7 @@ struct FrontMatter {
     in_doubt: InDoubt,
     #[serde(default)]
     program: ProgramName,
+    program_settings: Option<Value>,
     #[serde(default)]
     peers: Names,
     #[serde(default)]
@@ -157,6 +159,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         approval: rules,
         in_doubt: matter.in_doubt,
         program: matter.program,
+        program_settings: matter.program_settings,
         peers: matter.peers.into_vec(),
         conversational: matter.conversational,
         reply: matter.reply.unwrap_or(Reply::FinalText),

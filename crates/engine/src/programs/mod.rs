@@ -2,6 +2,7 @@
 //! After a crash it runs again from its top and passes the steps that are on record.
 
 mod converse;
+mod explore;
 mod orchestrate;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,6 +13,7 @@ use entourage_types::{Kind, ProgramName};
 use crate::{Engine, Interrupt, run::Run, toolset::ToolsOfPrograms};
 
 pub use converse::{React, converse};
+pub use explore::Explore;
 pub use orchestrate::Orchestrate;
 
 /// Drives the runs of the kinds that name it.
@@ -32,6 +34,20 @@ pub trait Program: Send + Sync + 'static {
         &[]
     }
 
+    /// Checks what a kind's file gives the program, when the kind is loaded.
+    ///
+    /// # Errors
+    /// Says what is wrong with it. The kind is refused.
+    fn check(&self, kind: &Kind) -> Result<(), String> {
+        match kind.program_settings {
+            Some(_) => Err(format!(
+                "kind `{}`: the program `{}` takes no `program_settings`",
+                kind.name, kind.program
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// Whether it handles one call of a turn, so that the user reads what that call returned.
     fn handles_one_call(&self) -> bool {
         false
@@ -46,6 +62,7 @@ impl Default for Programs {
         let mut programs = Self(BTreeMap::new());
         programs.add(ProgramName::REACT, Arc::new(React));
         programs.add(ProgramName::ORCHESTRATE, Arc::new(Orchestrate));
+        programs.add(ProgramName::EXPLORE, Arc::new(Explore));
         programs
     }
 }

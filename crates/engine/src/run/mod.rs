@@ -32,6 +32,7 @@ pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionV
 pub use program::{
     calls::CallResult,
     join::Joined,
+    settings::settings_of,
     spawn::{NewTask, Spawned},
 };
 pub use tools::output::TurnOutcome;
@@ -182,6 +183,18 @@ impl<'e> Run<'e> {
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// How many agents are above the agent.
+    #[must_use]
+    pub fn depth(&self) -> u16 {
+        self.agent.depth
+    }
+
+    /// Whether the agent works for another agent, and not for a person.
+    #[must_use]
+    pub fn works_for_agent(&self) -> bool {
+        !self.agent.works_for.is_person()
     }
 
     /// The transcript of the current session.

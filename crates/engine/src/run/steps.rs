@@ -26,6 +26,28 @@ pub(super) struct Steps {
     ahead: HashSet<StepKey>,
     /// The program's steps that it has passed.
     passed: HashSet<StepKey>,
+    /// The phase that the program is in.
+    phase: Option<Phase>,
+}
+
+/// A phase of a program, and how often it has begun. It comes before the names of its steps.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Phase(String);
+
+impl Phase {
+    pub(super) fn new(name: &str, round: u32) -> Self {
+        Self(if round == 1 { name.to_owned() } else { format!("{name}#{round}") })
+    }
+
+    /// The key of the instruction that ended it.
+    pub(super) fn replaced(&self) -> StepKey {
+        StepKey::Replaced(self.0.clone())
+    }
+
+    /// Whether a step was taken in it.
+    fn took(&self, key: &StepKey) -> bool {
+        key.name().and_then(|name| name.strip_prefix(&self.0)).is_some_and(|rest| rest.starts_with('/'))
+    }
 }
 
 impl Steps {
@@ -40,6 +62,7 @@ impl Steps {
             turns: 0,
             ahead: HashSet::new(),
             passed: HashSet::new(),
+            phase: None,
         };
         for (at, item) in items.iter().enumerate() {
             steps.joined(at, item);
@@ -63,6 +86,41 @@ impl Steps {
             self.ahead.clear();
         }
         PassedStep { is_first: self.passed.insert(key.clone()), is_another_way }
+    }
+
+    /// The phase that the program is in, if any.
+    pub(super) fn phase(&self) -> Option<&Phase> {
+        self.phase.as_ref()
+    }
+
+    /// The program enters a phase, or leaves one.
+    pub(super) fn enter(&mut self, phase: Option<Phase>) {
+        self.phase = phase;
+    }
+
+    /// The name of a step that the program calls so, which in a phase is the phase's own.
+    pub(super) fn named(&self, name: &str) -> String {
+        self.phase().map_or_else(|| name.to_owned(), |phase| format!("{}/{name}", phase.0))
+    }
+
+    /// Whether an instruction that is on record ended this phase: the program has passed its steps, those of the model
+    /// included, and does not take them again.
+    pub(super) fn skip(&mut self, phase: &Phase) -> bool {
+        let key = phase.replaced();
+        let Some(end) = self.checkpoint(&key) else { return false };
+        let is_before = |key: &StepKey| self.checkpoints.get(key).is_some_and(|at| *at <= end);
+        let turns = self.checkpoints.keys().filter(|key| matches!(key, StepKey::Model(_)) && is_before(key));
+        let turns = u32::try_from(turns.count()).unwrap_or(u32::MAX);
+        self.ahead
+            .retain(|key| !phase.took(key) && self.checkpoints.get(key).is_none_or(|at| *at > end));
+        self.models = turns;
+        true
+    }
+
+    /// The steps that wait in this phase.
+    pub(super) fn open_in(&self, phase: &Phase) -> impl Iterator<Item = StepKey> {
+        let open = self.begun.iter().filter(|(key, step)| step.state.is_open() && phase.took(key));
+        open.map(|(key, _)| key.clone())
     }
 
     /// Returns the row of a step, if it has one beside its checkpoint.

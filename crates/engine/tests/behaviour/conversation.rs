@@ -134,7 +134,10 @@ async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent()
     let unknown =
         NewAgent { kind: Some("oracle".into()), message: Some("hi".into()), title: None, parent: None };
     let error = client.create(unknown, None).await.unwrap_err().to_string();
-    assert_eq!(error, "there is no kind `oracle`; there are: assistant, general, orchestrator, researcher");
+    assert_eq!(
+        error,
+        "there is no kind `oracle`; there are: assistant, explorer, general, orchestrator, researcher"
+    );
     let blank = NewAgent { message: Some(" \n ".into()), ..NewAgent::default() };
     assert!(client.create(blank, None).await.unwrap_err().to_string().contains("empty"));
     let huge = NewAgent { message: Some("x".repeat(2 << 20)), ..NewAgent::default() };

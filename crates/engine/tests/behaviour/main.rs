@@ -18,6 +18,7 @@ mod deltas;
 mod dispatch;
 mod dropped_work;
 mod effects;
+mod explore;
 mod feed;
 mod forgotten;
 mod gate;

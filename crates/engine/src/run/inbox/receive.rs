@@ -90,17 +90,21 @@ impl Run<'_> {
     async fn read_inbox(&mut self, share: InboxShare) -> Result<()> {
         self.look_out().await?;
         let posts = self.take_inbox(share);
+        let mut is_replaced = false;
         if !posts.is_empty() || !self.record.is_open() {
-            self.append_messages(posts).await?;
+            is_replaced = self.append_messages(posts).await?;
         }
-        self.check_input().await
+        self.check_input().await?;
+        if is_replaced { Err(Interrupt::Replaced) } else { Ok(()) }
     }
 
     /// Adds the texts of the posts to the transcript, and before them what the model is to know beside them, so
-    /// that the last words that it reads are those of the messages.
-    async fn append_messages(&mut self, posts: Vec<Taken>) -> Result<()> {
+    /// that the last words that it reads are those of the messages. Returns whether the present phase begins anew.
+    async fn append_messages(&mut self, posts: Vec<Taken>) -> Result<bool> {
         let at = self.engine.now();
         let (mut writes, mut messages) = (Vec::with_capacity(posts.len() * 2 + 4), Vec::new());
+        // The last of several instructions ends the phase.
+        let mut replaced = None;
         for Taken { post, consume } in posts {
             writes.push(consume);
             if let PostBody::Intervention { id, .. } = post.body {
@@ -109,7 +113,11 @@ impl Run<'_> {
             if let PostBody::Message { task: Some(task), .. } = post.body {
                 writes.extend(self.taken_up_again(task).await?);
             }
-            messages.extend(self.message_of(&post));
+            let message = self.message_of(&post);
+            if matches!(post.body, PostBody::Intervention { action: Action::Modify, .. }) {
+                replaced = self.steps.phase().cloned().map(|phase| (messages.len(), phase));
+            }
+            messages.extend(message);
         }
         if !messages.is_empty() {
             let said = messages.iter().filter(|message| !message.is_result()).count();
@@ -117,12 +125,19 @@ impl Run<'_> {
             writes.extend(self.offered.keep_tools(self.engine)?);
             self.offered.note_context();
         }
-        writes.extend(messages.into_iter().map(|message| self.append(ItemBody::Message(message), at)));
+        if let Some((_, phase)) = &replaced {
+            writes.extend(self.end_waits(phase, at));
+        }
+        for (nth, message) in messages.into_iter().enumerate() {
+            let ended = replaced.as_ref().filter(|(last, _)| *last == nth).map(|(_, phase)| phase.replaced());
+            writes.push(self.append_of_step(ended, ItemBody::Message(message), at));
+        }
         writes.extend(self.resumed(at));
         self.record.open();
         self.commit(writes).await?;
         // A stop may concern what was just read.
-        self.apply_interventions().await
+        self.apply_interventions().await?;
+        Ok(replaced.is_some())
     }
 
     /// Takes the posts for this run. A message that needs a run of its own begins one, and the next such

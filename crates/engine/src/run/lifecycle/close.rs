@@ -18,27 +18,31 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 impl Run<'_> {
     /// Commits how the activation ended.
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
-        match ended {
+        let Stop { reason, text, cause } = match ended {
             Ok(text) => {
                 let reason =
                     self.limits().last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
-                self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await
+                return self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await;
+            }
+            Err(Interrupt::Suspended(on)) => return self.sleep(on).await,
+            // The wake-ups stay in the store: the next process continues from here.
+            Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => {
+                return self.end_in_order().await;
+            }
+            Err(Interrupt::Stopping) => return Ok(()),
+            Err(Interrupt::Store(error)) => return Err(error),
+            Err(Interrupt::Replaced) => {
+                Stop::new(StopReason::Error, "the program kept the interrupt of a phase beyond its end")
             }
             Err(Interrupt::Stopped(stop)) => match self.limits().finished_at_limit(&stop) {
                 Some(text) => {
-                    self.end(Status::Succeeded, stop.reason, TaskResult::Text(text), Some(stop.cause)).await
+                    let (result, cause) = (TaskResult::Text(text), Some(stop.cause));
+                    return self.end(Status::Succeeded, stop.reason, result, cause).await;
                 }
-                None => {
-                    let Stop { reason, text, cause } = stop;
-                    self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
-                }
+                None => stop,
             },
-            Err(Interrupt::Suspended(on)) => self.sleep(on).await,
-            // The wake-ups stay in the store: the next process continues from here.
-            Err(Interrupt::Stopping) if self.engine.stopping().is_cancelled() => self.end_in_order().await,
-            Err(Interrupt::Stopping) => Ok(()),
-            Err(Interrupt::Store(error)) => Err(error),
-        }
+        };
+        self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
     }
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {

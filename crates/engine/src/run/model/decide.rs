@@ -110,7 +110,7 @@ impl Run<'_> {
         name: &str,
         request: DecisionRequest,
     ) -> Result<Result<Value, DecisionFailed>> {
-        let key = StepKey::Decision(name.to_owned());
+        let key = StepKey::Decision(self.steps.named(name));
         let own = key.clone();
         let decision = self.step(key, |run| run.ask_for_decision(own, request).boxed()).await?;
         Ok(match decision.outcome {

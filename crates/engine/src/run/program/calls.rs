@@ -87,7 +87,7 @@ impl Run<'_> {
         if calls.is_empty() {
             return Ok(Turn::default());
         }
-        let key = StepKey::Calls(name.to_owned());
+        let key = StepKey::Calls(self.steps.named(name));
         let is_new = !self.steps.is_done(&key);
         if is_new {
             self.ready_for_step().await?;

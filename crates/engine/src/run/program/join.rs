@@ -26,7 +26,7 @@ impl Run<'_> {
     /// # Errors
     /// [`Interrupt::Suspended`] until the last of them has ended; any other interrupt of the run.
     pub async fn join(&mut self, spawned: &Spawned) -> Result<Vec<Joined>> {
-        let key = StepKey::Join(spawned.name.clone());
+        let key = StepKey::Join(self.steps.named(&spawned.name));
         self.pass_step(&key).await?;
         if !self.steps.is_done(&key) {
             self.wait_for_all(key, spawned).await?;

@@ -2,7 +2,9 @@
 
 pub(in crate::run) mod calls;
 pub(in crate::run) mod join;
+mod phase;
 pub(in crate::run) mod say;
+pub(in crate::run) mod settings;
 pub(in crate::run) mod spawn;
 mod step;
 mod trigger;

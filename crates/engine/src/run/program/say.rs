@@ -42,7 +42,9 @@ impl Run<'_> {
     /// If the program has used the name before.
     pub async fn tell(&mut self, name: &str, text: impl Into<String>) -> Result<()> {
         let turn = Turn { text: text.into(), ..Turn::default() };
-        self.step(StepKey::Said(name.to_owned()), |_| async move { Ok((turn, 1)) }.boxed()).await.map(drop)
+        self.step(StepKey::Said(self.steps.named(name)), |_| async move { Ok((turn, 1)) }.boxed())
+            .await
+            .map(drop)
     }
 
     /// Reports to subscribers what the program does now: a notice, which no model reads. It is committed at the latest
@@ -52,6 +54,8 @@ impl Run<'_> {
     /// As [`tell`](Self::tell).
     pub async fn progress(&mut self, name: &str, text: impl Into<String>) -> Result<()> {
         let notice = Notice::new(NoticeCode::Progress, text);
-        self.step(StepKey::Said(name.to_owned()), |_| async move { Ok((notice, 1)) }.boxed()).await.map(drop)
+        self.step(StepKey::Said(self.steps.named(name)), |_| async move { Ok((notice, 1)) }.boxed())
+            .await
+            .map(drop)
     }
 }

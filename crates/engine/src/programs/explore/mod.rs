@@ -1,0 +1,124 @@
+//! An exploration: it clarifies, asks for what is missing, has parts of the question explored side by side while the
+//! agent works itself, and sums up.
+
+mod decisions;
+mod settings;
+
+use async_trait::async_trait;
+use entourage_types::{Kind, StopReason, tool_names};
+use futures::FutureExt;
+
+use super::{Program, converse};
+use crate::{
+    Interrupt,
+    run::{CallResult, NewTask, Run},
+};
+use decisions::{Clarification, MayAsk, Missing, Subquestions, Summary, decide};
+use settings::Settings;
+
+/// What the user reads if they leave a question open before there is any result.
+const NOTHING_YET: &str = "You left my question open, so I did not begin. Write to me with an answer whenever you \
+                           want me to.";
+
+/// The program `explore` (S3, steps 1 to 6). An agent that works for another one does the main work alone.
+pub struct Explore;
+
+#[async_trait]
+impl Program for Explore {
+    async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
+        run.receive().await?;
+        let settings: Settings = run.settings()?;
+        if run.works_for_agent() {
+            return converse(run).await;
+        }
+        let asked = run.phase("clarify", |run| ask::<Clarification>(run, settings.clarify.clone()).boxed());
+        if asked.await? == Asked::LeftOpen {
+            return Ok(run.say(NOTHING_YET));
+        }
+        for number in 1..=settings.max_questions {
+            let phase = format!("missing {number}");
+            match run.phase(&phase, |run| ask::<Missing>(run, settings.missing.clone()).boxed()).await? {
+                Asked::Answered => {}
+                Asked::Nothing => break,
+                Asked::LeftOpen => return Ok(run.say(NOTHING_YET)),
+            }
+        }
+        run.phase("explore", |run| explore(run, settings.clone()).boxed()).await?;
+        run.phase("summary", |run| sum_up(run, settings.summary.clone()).boxed()).await
+    }
+
+    fn tools(&self) -> &[&str] {
+        &[tool_names::ASK_USER]
+    }
+
+    fn check(&self, kind: &Kind) -> Result<(), String> {
+        Settings::check(kind)
+    }
+}
+
+/// What came of a decision whether to ask the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// There was nothing to ask.
+    Nothing,
+    /// The user answered.
+    Answered,
+    /// The user declined, or did not answer in time.
+    LeftOpen,
+}
+
+/// Decides whether the user must be asked something, and asks.
+async fn ask<D: MayAsk>(run: &mut Run<'_>, instructions: String) -> Result<Asked, Interrupt> {
+    let decision: D = decide(run, "decision", instructions).await?;
+    match decision.question() {
+        Some(question) => put(run, question).await,
+        None => Ok(Asked::Nothing),
+    }
+}
+
+/// Asks the user.
+async fn put(run: &mut Run<'_>, question: &str) -> Result<Asked, Interrupt> {
+    match run.ask_user("question", question, &[]).await? {
+        CallResult::Answered(_) => Ok(Asked::Answered),
+        CallResult::Declined | CallResult::Expired => Ok(Asked::LeftOpen),
+        CallResult::Returned(output) => {
+            // If an instruction took the question's place, it is read here, and the phase begins anew.
+            run.receive().await?;
+            Err(Interrupt::stopped(
+                StopReason::Error,
+                format!("a question could not be asked: {}", output.text),
+            ))
+        }
+    }
+}
+
+/// Has subquestions explored by children while the agent works itself, and waits for all of them.
+async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<(), Interrupt> {
+    let mut work = Vec::new();
+    if run.depth() == 0 {
+        let found: Subquestions = decide(run, "subquestions", settings.subquestions).await?;
+        let kind = run.kind().name.clone();
+        let found = found.subquestions.into_iter().filter(|text| !text.trim().is_empty());
+        work.extend(found.take(settings.max_subquestions).map(|text| NewTask { kind: kind.clone(), text }));
+    }
+    let children = run.spawn("children", work).await?;
+    converse(run).await?;
+    run.join(&children).await?;
+    Ok(())
+}
+
+/// Sums up what the agent and its children found. A last question is asked only if its answer would change the result;
+/// without an answer, the result is what there is.
+async fn sum_up(run: &mut Run<'_>, instructions: String) -> Result<String, Interrupt> {
+    let mut summary: Summary = decide(run, "decision", instructions.clone()).await?;
+    if let Some(question) = summary.question()
+        && put(run, question).await? == Asked::Answered
+    {
+        summary = decide(run, "decision with the answer", instructions).await?;
+    }
+    if !run.passes_output(&summary.summary).await? {
+        let cause = "an output guardrail refused the summary";
+        return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
+    }
+    Ok(run.say(summary.summary))
+}
