@@ -111,8 +111,7 @@ impl Steps {
         let is_before = |key: &StepKey| self.checkpoints.get(key).is_some_and(|at| *at <= end);
         let turns = self.checkpoints.keys().filter(|key| matches!(key, StepKey::Model(_)) && is_before(key));
         let turns = u32::try_from(turns.count()).unwrap_or(u32::MAX);
-        self.ahead
-            .retain(|key| !phase.took(key) && self.checkpoints.get(key).is_none_or(|at| *at > end));
+        self.ahead.retain(|key| !phase.took(key) && self.checkpoints.get(key).is_none_or(|at| *at > end));
         self.models = turns;
         true
     }

@@ -535,7 +535,7 @@ async fn delete_with(workers: usize, at: u64, fault: Fault) -> u64 {
 }
 
 /// Does something in a world whose process may die meanwhile; then it happens in the next process.
-async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> World {
+pub(crate) async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> World {
     let faults = world.faults().clone();
     if faults.unless_dead(happens(&world)).await.is_some() {
         return world;
@@ -547,7 +547,12 @@ async fn repeat_after_a_crash(world: World, happens: impl AsyncFn(&World)) -> Wo
 
 /// Does this to the agent once: without an answer, it verifies whether it was done before doing it
 /// again.
-async fn intervene_once(world: World, agent: AgentId, action: Action, text: Option<&str>) -> World {
+pub(crate) async fn intervene_once(
+    world: World,
+    agent: AgentId,
+    action: Action,
+    text: Option<&str>,
+) -> World {
     let told = person(&world).intervene(agent, action, text).await;
     let Err(error) = told else { return world };
     assert!(world.faults().is_dead(), "{error:?}");

@@ -37,6 +37,7 @@ mod outages;
 mod output_effects;
 mod past;
 mod person_below;
+mod phases;
 mod prefix;
 mod prefix_breaks;
 mod prefix_on_the_wire;

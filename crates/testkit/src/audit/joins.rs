@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use entourage_store::{Commit, Write};
-use entourage_types::{Agent, Item, ItemBody, OnEnd, PostBody, Run, RunId, StepKey, StepState, Task, TaskId};
+use entourage_types::{
+    Agent, Checkpoint, Item, ItemBody, OnEnd, PostBody, Run, RunId, StepKey, StepState, Task, TaskId,
+};
 
 use super::{Found, Invariant::Messages, Snapshot};
 use crate::Fact;
@@ -19,8 +21,12 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
     }
     for run in &whole.runs {
         for step in whole.steps(run.id) {
-            if let (StepKey::Join(name), StepState::Done(_)) = (&step.key, &step.state) {
-                read_all(whole, run, name, found);
+            match (&step.key, &step.state) {
+                (StepKey::Join(name), StepState::Done(Some(Checkpoint::Item(by)))) => {
+                    replaced(whole, run, (name, *by), found);
+                }
+                (StepKey::Join(name), StepState::Done(_)) => read_all(whole, run, name, found),
+                _ => {}
             }
         }
     }
@@ -56,6 +62,18 @@ fn read_once(whole: &Snapshot, agent: &Agent, task: &Task, found: &mut Found) {
         }),
         _ => {}
     }
+}
+
+/// Only an instruction ends the wait of a join before its results are there, and then none of them is read.
+fn replaced(whole: &Snapshot, run: &Run, (name, by): (&str, u64), found: &mut Found) {
+    let items = || whole.items(run.agent).iter().filter(|item| item.run == run.id);
+    let by_instruction =
+        items().any(|item| item.seq == by && matches!(item.step, Some(StepKey::Replaced(_))));
+    let key = StepKey::Join(name.to_owned());
+    let is_read = items().any(|item| item.step.as_ref() == Some(&key));
+    found.must(by_instruction && !is_read, Messages, run.agent, || {
+        format!("the join `{name}` of {} ended with item {by}, which is no instruction, or was read", run.id)
+    });
 }
 
 /// A join that is done has read the result of everything that its program started under this name.

@@ -8,6 +8,7 @@ use entourage_types::{
 use crate::run::{
     Interrupt, Result, Run,
     inbox::{Taken, run_options},
+    steps::Phase,
 };
 
 /// How much of the inbox is read.
@@ -125,12 +126,10 @@ impl Run<'_> {
             writes.extend(self.offered.keep_tools(self.engine)?);
             self.offered.note_context();
         }
-        if let Some((_, phase)) = &replaced {
-            writes.extend(self.end_waits(phase, at));
-        }
         for (nth, message) in messages.into_iter().enumerate() {
-            let ended = replaced.as_ref().filter(|(last, _)| *last == nth).map(|(_, phase)| phase.replaced());
-            writes.push(self.append_of_step(ended, ItemBody::Message(message), at));
+            let phase = replaced.as_ref().filter(|(last, _)| *last == nth).map(|(_, phase)| phase);
+            writes.extend(phase.into_iter().flat_map(|phase| self.end_waits(phase, at)));
+            writes.push(self.append_of_step(phase.map(Phase::replaced), ItemBody::Message(message), at));
         }
         writes.extend(self.resumed(at));
         self.record.open();

@@ -1,7 +1,7 @@
 //! A part of a program's work that begins anew when a person changes the instruction.
 
 use entourage_store::Write;
-use entourage_types::{StepState, Time};
+use entourage_types::{Checkpoint, StepState, Time};
 use futures::future::BoxFuture;
 
 use crate::run::{Interrupt, Result, Run, steps::Phase};
@@ -40,9 +40,10 @@ impl Run<'_> {
         Err(Interrupt::failed(format!("the phase `{name}` began anew too often")))
     }
 
-    /// Returns the writes that end the waits of the phase that begins anew; calls have their outputs already.
+    /// Returns the writes with which the next item, an instruction, ends the waits of a phase.
     pub(in crate::run) fn end_waits(&self, phase: &Phase, at: Time) -> Vec<Write> {
+        let ended = StepState::Done(Some(Checkpoint::Item(self.agent.items)));
         let open = self.steps.open_in(phase);
-        open.map(|key| Write::Step(self.steps.row(key, StepState::Done(None), at))).collect()
+        open.map(|key| Write::Step(self.steps.row(key, ended.clone(), at))).collect()
     }
 }
