@@ -28,8 +28,9 @@ const USAGE: &str = "usage: cargo xtask <command>
 
   tidy   the rules of the engine: file sizes, imports, lints, kinds, leftovers
   spec   every requirement is there, every test it names exists; prints the coverage
-  planted [--release] [<bug> ...]
-         plants the bugs of tests/planted.toml in a copy, and runs the tests that must catch them
+  planted [--release] [--every=N] [<bug> ...]
+         plants the bugs of tests/planted.toml in a copy, and runs the tests that must catch them;
+         every Nth of them, another one with each commit
   prices writes crates/llm/data anew, from the `genai-prices` that is locked";
 
 fn main() -> ExitCode {

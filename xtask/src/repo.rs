@@ -75,6 +75,12 @@ pub(crate) fn listed(root: &Path) -> Result<Vec<String>> {
     Ok(listed.split_terminator('\0').map(str::to_owned).collect())
 }
 
+/// How many commits the present one has before it, itself included.
+pub(crate) fn commits(root: &Path) -> Result<usize> {
+    let root = root.to_str().context("the path of the repository is not UTF-8")?;
+    git(&["-C", root, "rev-list", "--count", "HEAD"])?.trim().parse().context("git did not say a number")
+}
+
 fn git(arguments: &[&str]) -> Result<String> {
     let output = Command::new("git").args(arguments).output().context("cannot run git; is it installed?")?;
     let said = String::from_utf8_lossy(&output.stderr);
