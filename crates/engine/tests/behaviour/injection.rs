@@ -11,7 +11,7 @@ use crate::kit::{Effects, TestTool, WorldExt, parsed};
 use async_trait::async_trait;
 use axum::{Router, extract::RawQuery, response::Html, routing::get};
 use entourage_engine::{Kinds, kinds::names_tool};
-use entourage_llm::{Request, Script, ScriptedModel};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, PersonAction, Story, World, plain, quiet};
 use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Tool, Toolbox, builtin,
@@ -193,8 +193,22 @@ async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
         }
         tried.push(kind.name.clone());
         for effect in [Effect::Unsafe, Effect::Idempotent] {
-            let model =
-                ScriptedModel::new([Script::call("bank__pay", json!({"n": 1})), Script::text("Done.")]);
+            // What an exploration decides: there is nothing to ask, and nothing to divide.
+            let decided = json!({
+                "ambiguous": false, "missing": false, "question": "", "subquestions": [],
+                "summary": "Done.", "needs_more_info": false
+            });
+            let model = ScriptedModel::deciding(move |request| {
+                Some(Ok(match (&request.output_schema, request.messages.last()) {
+                    (Some(schema), _) => {
+                        let mut decided = decided.as_object().unwrap().clone();
+                        decided.retain(|key, _| schema["properties"].get(key).is_some());
+                        Script::text(json!(decided).to_string())
+                    }
+                    (None, Some(Message::Output { .. })) => Script::text("Done."),
+                    _ => Script::call("bank__pay", json!({"n": 1})),
+                }))
+            });
             let effects = Effects::default();
             let tools = builtin(Settings::default()).with(TestTool::new("bank__pay", effect, &effects));
             let world = World::scripted(&model, tools).await;
@@ -212,7 +226,7 @@ async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
             assert_eq!(effects.per_call(), [0_u32; 0], "{}: {effect:?}", kind.name);
         }
     }
-    assert_eq!(tried, ["general", "researcher"]);
+    assert_eq!(tried, ["explorer", "general", "researcher"]);
 }
 
 /// The question shows where the request would go, in full and as it would be sent.

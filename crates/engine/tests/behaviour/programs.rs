@@ -352,7 +352,10 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
     let world = world(&ScriptedModel::new([])).kinds(kinds).start().await;
     let new = NewAgent { message: Some("Go.".into()), ..NewAgent::default() };
     let refused = world.client().create(new, None).await.unwrap_err().to_string();
-    assert_eq!(refused, "kind `assistant`: there is no program `explode`; there are: orchestrate, react");
+    assert_eq!(
+        refused,
+        "kind `assistant`: there is no program `explode`; there are: explore, orchestrate, react"
+    );
 }
 
 type Way = for<'r, 'e> fn(&'r mut Run<'e>) -> Outcome<'r>;
