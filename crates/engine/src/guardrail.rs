@@ -52,9 +52,7 @@ impl Engine {
     /// # Errors
     /// What is missing, and what to do about it.
     pub fn check_kind(&self, kind: &Kind) -> Result<(), String> {
-        let program =
-            self.inner.programs.get(&kind.program).map_err(|why| format!("kind `{}`: {why}", kind.name))?;
-        program.check(kind)?;
+        self.check_program(kind)?;
         self.check_guardrails(kind)?;
         self.check_budget(kind)
     }

@@ -93,6 +93,15 @@ impl Programs {
 }
 
 impl Engine {
+    /// Checks that a kind's program exists and takes what the kind's file gives it.
+    ///
+    /// # Errors
+    /// Says what is missing or wrong.
+    pub fn check_program(&self, kind: &Kind) -> Result<(), String> {
+        let program = self.inner.programs.get(&kind.program);
+        program.map_err(|why| format!("kind `{}`: {why}", kind.name))?.check(kind)
+    }
+
     /// Whether the program of a kind handles one call of a turn.
     ///
     /// # Errors

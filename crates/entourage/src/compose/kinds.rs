@@ -25,14 +25,15 @@ pub async fn unpriced(settings: &Settings, kinds: &mut Kinds) -> Result<Vec<Find
     Ok(kinds.leave_out_where(|kind| engine.check_kind(kind).err()))
 }
 
-/// Removes the kinds that name guardrails, or models of providers that do not exist, and returns why: a
-/// program that is built from settings alone has neither.
+/// Removes the kinds that name guardrails, programs, or models of providers that do not exist, and returns why: a
+/// program that is built from settings alone has none of its own. The same goes for kinds whose program refuses its settings.
 #[must_use]
 pub fn unchecked(kinds: &mut Kinds) -> Vec<Finding> {
     let engine = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(Rehearsal)).build();
     kinds.leave_out_where(|kind| {
         let wrong = || kind.model.iter().chain(&kind.fallback).find_map(|model| check_name(model).err());
-        engine.check_guardrails(kind).err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
+        let checked = engine.check_program(kind).and_then(|()| engine.check_guardrails(kind));
+        checked.err().or_else(|| Some(format!("kind `{}`: {}", kind.name, wrong()?)))
     })
 }
 

@@ -116,6 +116,27 @@ fn a_kind_with_an_unknown_guardrail_is_reported_and_left_out() {
 }
 
 #[test]
+fn kinds_check_finds_a_missing_program_and_settings_that_a_program_refuses() {
+    for (front, why) in [
+        ("program: explode", "there is no program `explode`; there are: explore, orchestrate, react"),
+        ("program_settings: { a: 1 }", "the program `react` takes no `program_settings`"),
+        ("program: explore", "missing field `max_questions`"),
+        (
+            "program: explore\nprogram_settings: { max_questions: 1, max_subquestions: 4, clarify: a, missing: b, \
+             subquestions: c, summary: d }",
+            "add `clerk` to `peers`",
+        ),
+    ] {
+        let place = DataDir::new();
+        place.write("data/kinds/clerk.md", &format!("---\nname: clerk\n{front}\n---\nYou file papers.\n"));
+        let checked = place.entourage(&["kinds", "check"]);
+        assert!(checked.code == 1 && checked.stdout.contains(why), "{checked:?}");
+        let refused = place.entourage(&["run", "-q", "File this", "--kind", "clerk"]);
+        assert!(refused.error(2).contains(why), "{refused:?}");
+    }
+}
+
+#[test]
 fn kinds_import_reads_coding_agent_files_and_overwrites_nothing() {
     let place = DataDir::new();
     let from = place.write(
