@@ -108,11 +108,11 @@ impl Steps {
     pub(super) fn skip(&mut self, phase: &Phase) -> bool {
         let key = phase.replaced();
         let Some(end) = self.checkpoint(&key) else { return false };
-        let is_before = |key: &StepKey| self.checkpoints.get(key).is_some_and(|at| *at <= end);
-        let turns = self.checkpoints.keys().filter(|key| matches!(key, StepKey::Model(_)) && is_before(key));
-        let turns = u32::try_from(turns.count()).unwrap_or(u32::MAX);
-        self.ahead.retain(|key| !phase.took(key) && self.checkpoints.get(key).is_none_or(|at| *at > end));
-        self.models = turns;
+        let is_over = |key: &StepKey| self.checkpoints.get(key).is_some_and(|at| *at <= end);
+        let turns = self.checkpoints.keys().filter(|key| matches!(key, StepKey::Model(_)) && is_over(key));
+        self.models = u32::try_from(turns.count()).unwrap_or(u32::MAX);
+        // A join of no results is done without an item, and is known by its name.
+        self.ahead.retain(|key| !phase.took(key) && !is_over(key));
         true
     }
 

@@ -71,23 +71,20 @@ enum Asked {
 async fn ask<D: MayAsk>(run: &mut Run<'_>, instructions: String) -> Result<Asked, Interrupt> {
     let decision: D = decide(run, "decision", instructions).await?;
     match decision.question() {
-        Some(question) => put(run, question).await,
+        Some(question) => ask_user(run, question).await,
         None => Ok(Asked::Nothing),
     }
 }
 
-/// Asks the user.
-async fn put(run: &mut Run<'_>, question: &str) -> Result<Asked, Interrupt> {
+/// Puts a question to the user, and waits for what comes of it.
+async fn ask_user(run: &mut Run<'_>, question: &str) -> Result<Asked, Interrupt> {
     match run.ask_user("question", question, &[]).await? {
         CallResult::Answered(_) => Ok(Asked::Answered),
         CallResult::Declined | CallResult::Expired => Ok(Asked::LeftOpen),
         CallResult::Returned(output) => {
             // If an instruction took the question's place, it is read here, and the phase begins anew.
             run.receive().await?;
-            Err(Interrupt::stopped(
-                StopReason::Error,
-                format!("a question could not be asked: {}", output.text),
-            ))
+            Err(Interrupt::failed(format!("a question could not be asked: {}", output.text)))
         }
     }
 }
@@ -112,7 +109,7 @@ async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<(), Interrupt>
 async fn sum_up(run: &mut Run<'_>, instructions: String) -> Result<String, Interrupt> {
     let mut summary: Summary = decide(run, "decision", instructions.clone()).await?;
     if let Some(question) = summary.question()
-        && put(run, question).await? == Asked::Answered
+        && ask_user(run, question).await? == Asked::Answered
     {
         summary = decide(run, "decision with the answer", instructions).await?;
     }
