@@ -5,6 +5,7 @@
 
 mod agent;
 mod agent_key;
+mod agent_state;
 mod approval;
 mod asked;
 mod backoff;
@@ -62,6 +63,7 @@ mod wakeup;
 
 pub use agent::{Agent, WorksFor};
 pub use agent_key::AgentKey;
+pub use agent_state::{AgentState, Unread};
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;
