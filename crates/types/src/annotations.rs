@@ -39,8 +39,18 @@ pub struct Annotations {
 pub struct ShownState {
     /// The state.
     pub state: AgentState,
+    /// The agent's own state by then.
+    pub own: AgentState,
     /// When the agent had last changed by then.
     pub since: Time,
+}
+
+impl ShownState {
+    /// This state, for an agent as it is now.
+    #[must_use]
+    pub const fn of(agent: &Agent, state: AgentState) -> Self {
+        Self { state, own: agent.state(Unread::Nothing), since: agent.updated }
+    }
 }
 
 words! {
@@ -75,7 +85,7 @@ impl Annotations {
     /// The state that a person wants shown of the agent, unless it has changed since.
     #[must_use]
     pub fn shown(&self, agent: &Agent) -> Option<AgentState> {
-        self.shown.filter(|shown| shown.since == agent.updated).map(|shown| shown.state)
+        self.shown.filter(|shown| *shown == ShownState::of(agent, shown.state)).map(|shown| shown.state)
     }
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RecordFilter, RunQuery, Subtree, UsageQuery};
 use entourage_types::{
-    Agent, AgentId, AgentState, Annotations, ItemBody, PostBody, Question, QuestionStatus, StepKey, Time,
-    Unread, WaitingOn,
+    Agent, AgentId, AgentState, Annotations, ItemBody, PostBody, Question, QuestionStatus, StepKey, Tally,
+    Time, Unread, WaitingOn,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value};

@@ -118,7 +118,7 @@ impl Overrides {
             _ => set.comment = self.comment.clone().unwrap_or(set.comment),
         }
         if let Some(state) = self.state.filter(|state| *state != AgentState::Deleted) {
-            set.shown = Some(ShownState { state, since: agent.updated });
+            set.shown = Some(ShownState::of(agent, state));
         }
         set
     }
