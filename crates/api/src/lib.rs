@@ -4,6 +4,7 @@
 //! They have a shape of their own: what is stored may change without them, and what belongs to the operator
 //! is left out.
 
+mod active;
 mod agency;
 mod agent;
 mod budget;
@@ -37,6 +38,7 @@ mod tree;
 mod usage;
 mod why;
 
+pub use active::{ActiveAgent, ActiveAgents};
 pub use agency::{Agency, AgencyChat, Flow, Thread};
 pub use agent::{Agent, AgentOrder, Child, CreateAgent, ListAgents, ListChildren, Subtree};
 pub use budget::{Allowance, Amount, Budget, BudgetOf, GrantBudget};

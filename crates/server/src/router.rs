@@ -31,7 +31,7 @@ use crate::{
     connections::Limits,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked},
-    routes::{Routes, chats, openapi, operations, v1, webhook},
+    routes::{Routes, chats, explorer, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -50,6 +50,7 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
         .merge(all(webhook::ROUTES))
         .merge(all(v1::ROUTES))
         .merge(all(chats::ROUTES))
+        .merge(all(explorer::ROUTES))
 }
 
 fn all(routes: &[Routes]) -> OpenApiRouter<AppState> {
@@ -84,7 +85,8 @@ pub(crate) fn router_of(
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
     let state = AppState { engine, senders, installation, heartbeat: settings.heartbeat, streams, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let (mut known, mut open) = (served(v1::ROUTES).merge(served(chats::ROUTES)), served(webhook::ROUTES));
+    let known = [v1::ROUTES, chats::ROUTES, explorer::ROUTES].concat();
+    let (mut known, mut open) = (served(&known), served(webhook::ROUTES));
     if settings.metrics_need_token {
         known = known.merge(served(&[operations::measured]));
     } else {

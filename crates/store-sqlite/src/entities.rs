@@ -249,7 +249,7 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 mod tests {
     use entourage_types::{
         AgentName, Annotations, Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning,
-        Note, PendingSave, Question, Record, Schedule, Session, Task, Tombstone,
+        Note, PendingSave, Question, Record, Schedule, Session, StreamToken, Task, Tombstone,
     };
 
     use super::*;
@@ -297,7 +297,8 @@ mod tests {
             Tombstone,
             Schedule,
             Annotations,
-            AgentName
+            AgentName,
+            StreamToken
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

@@ -69,6 +69,8 @@ kinds! {
     ANNOTATIONS => "annotations",
     /// Which agent a name leads to.
     AGENT_NAME => "agent_name",
+    /// What is kept of a token for a stream.
+    STREAM_TOKEN => "stream_token",
 }
 
 impl EntityKind {

@@ -29,7 +29,9 @@ impl Problem {
             Error::Gone(_) => Self::gone(text),
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::PastGone { .. } => Self::past_gone(text),
-            Error::NotNow { .. } | Error::AtWork(_) | Error::ChatChanges(_) => Self::not_now(text),
+            Error::NotNow { .. } | Error::NameTaken { .. } | Error::AtWork(_) | Error::ChatChanges(_) => {
+                Self::not_now(text)
+            }
             Error::KeyReused => Self::key_reused(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes
             // to the log.

@@ -1,6 +1,7 @@
 //! The routes, a file per group.
 
 pub(crate) mod chats;
+pub(crate) mod explorer;
 pub(crate) mod failures;
 pub(crate) mod openapi;
 pub(crate) mod operations;

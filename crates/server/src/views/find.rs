@@ -1,6 +1,6 @@
 //! What was found, with what goes beyond the nouns themselves.
 
-use entourage_api::{Child, Event, EventPage, Question, Subtree};
+use entourage_api::{ActiveAgent, Child, Event, EventPage, Question, Subtree};
 use entourage_engine as engine;
 use entourage_types::ShownStatus;
 
@@ -21,4 +21,22 @@ pub(crate) fn asked(engine::AskedQuestion { question, path, because }: engine::A
 pub(crate) fn event_page(page: engine::EventPage) -> EventPage {
     let engine::EventPage { events, earlier, later, first, last } = page;
     EventPage { data: events.into_iter().map(Event::from).collect(), earlier, later, first, last }
+}
+
+pub(crate) fn active(node: engine::ActiveNode) -> ActiveAgent {
+    let engine::ActiveNode { agent, step, question, retry_due, used, subtree: sums } = node;
+    let engine::ActiveAgent { agent, name, content, comment, state, metadata, .. } = agent;
+    ActiveAgent {
+        agent: agent.into(),
+        name,
+        state,
+        content,
+        comment,
+        metadata,
+        step: step.map(|step| step.to_string()),
+        question: question.map(Question::from),
+        retry_due,
+        used: used.into(),
+        subtree: subtree(&sums),
+    }
 }

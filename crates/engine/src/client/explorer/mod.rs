@@ -5,6 +5,7 @@ mod answer;
 mod names;
 mod overrides;
 mod start;
+mod token;
 
 pub use active::{ActiveAgent, ActiveNode, ActiveTree};
 pub use overrides::Overrides;

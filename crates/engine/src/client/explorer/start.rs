@@ -1,9 +1,9 @@
 //! Starting an agent as S3's `agent()` does: from a prompt or a history, under a name, below an active agent.
 
-use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_store::{Commit, Error as StoreError, Versioned, Write};
 use entourage_types::{
     Agent, AgentId, AgentName, AgentState, Annotations, Author, EntityKind, ItemBody, Message, RecordWrite,
-    Turn, Unread, check_nesting,
+    StreamToken, Turn, Unread, check_nesting,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -107,7 +107,17 @@ impl Client {
     /// [`Error::NotFound`] and [`Error::NotNow`] if the parent is unknown or not active (S3-R008); and as for
     /// [`Client::create`].
     pub async fn explore(&self, new: NewExploration, key: Option<&str>) -> Result<Agent> {
-        let request = serde_json::to_string(&new)?;
+        self.begin(&new, key, None).await
+    }
+
+    /// Starts it, with the use of this token in the same commit.
+    pub(super) async fn begin(
+        &self,
+        new: &NewExploration,
+        key: Option<&str>,
+        token: Option<&Versioned<StreamToken>>,
+    ) -> Result<Agent> {
+        let request = serde_json::to_string(new)?;
         if let Some(first) = self.first_answer(key, &request).await? {
             return self.made_before(first).await;
         }
@@ -136,6 +146,11 @@ impl Client {
             })?);
             if let Some(name) = &new.name {
                 self.take_name(name, &agent, &mut commit).await?;
+            }
+            if let Some(Versioned { record, version }) = token {
+                let (agent, root, updated) = (Some(agent.id), Some(agent.root), commit.at);
+                let used = StreamToken { agent, root, updated, ..record.clone() };
+                commit.record(RecordWrite::of(&used)?.at_version(*version));
             }
             match self.commit_created(agent, commit, key, &request).await {
                 // Another caller took the name at the same moment.

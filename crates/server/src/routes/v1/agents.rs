@@ -6,8 +6,8 @@ use axum::{
     response::{AppendHeaders, IntoResponse},
 };
 use entourage_api::{
-    Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, List, ListAgents, ListChildren, ListItems,
-    ModelRequest, Page, ShowTimeline, ShowTree, ShownTree, TimelineBucket, Why, schema,
+    ActiveAgents, Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, List, ListAgents, ListChildren,
+    ListItems, ModelRequest, Page, ShowTimeline, ShowTree, ShownTree, TimelineBucket, Why, schema,
 };
 use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
 use entourage_types::AgentId;
@@ -29,6 +29,7 @@ type Timeline = List<TimelineBucket>;
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
         .routes(routes!(create, list))
+        .routes(routes!(active))
         .routes(routes!(get))
         .routes(routes!(why))
         .routes(routes!(children))
@@ -84,6 +85,20 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
             return Err(Problem::bad_query("unread: cannot be combined with `order=updated`"));
         }
         AgentOrder::Updated => paging.narrowed(|page| client.latest_agents(of(page))).await?,
+    }))
+}
+
+/// List the agents that are active: at work, waiting, or with something to read
+#[utoipa::path(
+    get, path = "/v1/agents/active", tag = "agents", operation_id = "listActiveAgents",
+    responses((status = 200, description = "All of them, oldest first.", body = ActiveAgents), Failures)
+)]
+async fn active(caller: Caller) -> Answer<ActiveAgents> {
+    let tree = caller.client.active_tree(None).await?;
+    let nodes = caller.client.active_nodes(tree.agents).await?;
+    Ok(Json(ActiveAgents {
+        data: nodes.into_iter().map(views::active).collect(),
+        last_events: tree.last_events,
     }))
 }
 
