@@ -62,6 +62,7 @@ pub use client::{
     KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewSchedule,
     PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest,
     ReceiverRecord, RequestBefore, Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
+    explorer,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};
