@@ -1,7 +1,7 @@
 //! Explorations as their users see them: a tree of agents by the names that callers gave, and its stream (S3).
 
-mod answer;
 mod chunk;
+mod in_progress;
 mod outcome;
 mod position;
 mod render;

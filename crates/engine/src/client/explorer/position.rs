@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use entourage_types::AgentId;
 
-use super::answer::Had;
+use super::in_progress::Had;
 use crate::Error;
 
 /// The most answers in progress that a position remembers. Of any further one, a client that resumes gets the whole

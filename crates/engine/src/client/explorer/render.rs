@@ -9,8 +9,8 @@ use entourage_types::{
 use serde_json::{Value, json};
 
 use super::{
-    answer::{Answer, Sent},
     chunk::{Chunk, FinishReason, NoData, Response, ResultMetadata, Subagent},
+    in_progress::{Answer, Sent},
     position::AnswerSoFar,
 };
 use crate::AgentDelta;
