@@ -76,6 +76,14 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// The name belongs to an active agent.
+    #[error("agent `{name}` is active already; wait until it has ended, or take another name")]
+    NameTaken {
+        /// The name given.
+        name: String,
+        /// The agent that has it.
+        agent: AgentId,
+    },
     /// The chat was created or deleted by others again and again while this was tried.
     #[error("chat `{0}` changes too fast, and nothing was sent; send the message again")]
     ChatChanges(String),

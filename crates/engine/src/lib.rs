@@ -57,11 +57,12 @@ mod with_timeout;
 
 pub use budget::Budgets;
 pub use client::{
-    AcceptedMessage, AgentFilter, AskedQuestion, Block, BudgetState, Cause, ChatMessage, Child, Client,
-    EngineState, Entry, EventFilter, EventPage, FailedAttempt, FoundInconsistency, GateRecord, JobRecord,
-    KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewSchedule,
-    PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest,
-    ReceiverRecord, RequestBefore, Role, RunFilter, Seen, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
+    AcceptedMessage, ActiveAgent, ActiveNode, ActiveTree, AgentFilter, AskedQuestion, Block, BudgetState,
+    Cause, ChatMessage, Child, Client, EarlierMessage, EngineState, Entry, EventFilter, EventPage,
+    ExplorationInput, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link,
+    MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewExploration, NewSchedule, Overrides, PageEnd,
+    PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord,
+    RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
     explorer,
 };
 pub use clock::{Clock, SystemClock};

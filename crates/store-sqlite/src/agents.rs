@@ -16,10 +16,8 @@ const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status,
                        WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
                        created, updated, stop_reason, works_for";
 
-const OPEN: Partial = Partial {
-    index: "open_agents",
-    holds: "status = 'idle' OR status = 'queued' OR status = 'running' OR status = 'waiting'",
-};
+const OPEN: Partial =
+    Partial { index: "open_agents", holds: "status = 'queued' OR status = 'running' OR status = 'waiting'" };
 const ENDED: Partial = Partial {
     index: "ended_agents",
     holds: "status <> 'idle' AND status <> 'queued' AND status <> 'running' AND status <> 'waiting'",
@@ -28,6 +26,9 @@ const ROOTS_OF_KIND: Partial = Partial { index: "roots_of_kind", holds: "parent 
 
 /// The inbox table is short, because few agents have posts.
 const UNREAD: &str = "agents.id IN (SELECT agent FROM inbox)";
+/// The cross join keeps SQLite from going through the agents instead.
+const OR_UNREAD: &str =
+    "UNION ALL SELECT read.n FROM inbox CROSS JOIN agents AS read ON read.id = inbox.agent";
 /// A schedule wakes an agent for its trigger, not for what it has to do.
 const UNWOKEN: &str =
     "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id AND wakeups.schedule IS NULL)";
@@ -72,9 +73,10 @@ pub(crate) fn list(connection: &Connection, scope: &Scope, query: &AgentQuery) -
 
 /// The query behind [`list`].
 pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
-    // What has unread posts is little, and is found by its posts: the plus keeps SQLite from going through all agents of
-    // an owner, of a tree or below another one.
-    let [owner, root, parent] = match query.unread {
+    // What is active or has unread posts is little, and is found by that: the plus keeps SQLite from going through all
+    // agents of an owner, of a tree or below another one.
+    let are_few = query.unread || query.active;
+    let [owner, root, parent] = match are_few {
         true => ["+owner", "+root = ?", "+parent = ?"],
         false => ["owner", "root = ?", "parent = ?"],
     };
@@ -97,10 +99,25 @@ pub(crate) fn select(scope: &Scope, query: &AgentQuery) -> Select {
     let select = if query.roots { select.and("parent IS NULL") } else { select };
     let select = if query.unread { select.and(UNREAD) } else { select };
     let select = if query.unwoken { select.and(UNWOKEN) } else { select };
-    if query.unread {
+    let select = if query.active { active(select, scope) } else { select };
+    if are_few {
         return select.page_of_few("agents", scope, &query.page);
     }
     select.page("agents", None, scope, &query.page)
+}
+
+/// Restricts a query to active agents.
+fn active(select: Select, scope: &Scope) -> Select {
+    let (index, of_owner) = match scope.owner() {
+        Some(_) => ("active_agents", "owner = ? AND"),
+        None => (OPEN.index, ""),
+    };
+    let open = format!("SELECT n FROM agents INDEXED BY {index} WHERE {of_owner} ({})", OPEN.holds);
+    let select = select.and(&format!("status <> 'cancelled' AND agents.n IN ({open} {OR_UNREAD})"));
+    match scope.owner() {
+        Some(owner) => select.bind(owner.to_string()),
+        None => select,
+    }
 }
 
 /// The pattern for a text that contains this word.
@@ -117,12 +134,13 @@ fn containing(word: &str) -> String {
 
 /// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &AgentQuery) -> Option<Partial> {
-    let by_other = query.root.is_some() || query.parent.is_some() || query.key.is_some() || query.unread;
+    let by_other =
+        query.root.is_some() || query.parent.is_some() || query.key.is_some() || query.unread || query.active;
     match query.status.map(ShownStatus::status) {
         _ if by_other => None,
-        Some(Status::Idle | Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
+        Some(Status::Queued | Status::Running | Status::Waiting) => Some(OPEN),
         Some(Status::Succeeded | Status::Failed | Status::Cancelled) => scope.owner().map(|_| ENDED),
-        None => {
+        Some(Status::Idle) | None => {
             (query.roots && query.kind.is_some()).then_some(ROOTS_OF_KIND).filter(|_| scope.owner().is_some())
         }
     }

@@ -248,8 +248,8 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave,
-        Question, Record, Schedule, Session, Task, Tombstone,
+        AgentName, Annotations, Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning,
+        Note, PendingSave, Question, Record, Schedule, Session, Task, Tombstone,
     };
 
     use super::*;
@@ -295,7 +295,9 @@ mod tests {
             PendingSave,
             Counter,
             Tombstone,
-            Schedule
+            Schedule,
+            Annotations,
+            AgentName
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

@@ -199,6 +199,13 @@ fn a_list_of_records_touches_its_own_rows_alone() {
     );
 }
 
+/// The tree of an owner's active agents reads none of other owners and none at rest (S3-R081).
+#[test]
+fn a_list_of_active_agents_touches_no_others() {
+    let active = AgentQuery { active: true, ..AgentQuery::default() };
+    assert_narrow(&[(active, &[Owners, Ended])], agents::select);
+}
+
 /// The limits of a tree count the living, and read no ended ones.
 #[test]
 fn a_count_of_living_agents_touches_no_ended_ones() {

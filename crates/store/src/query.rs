@@ -60,6 +60,8 @@ pub struct AgentQuery {
     pub title: Option<String>,
     /// With posts in the inbox.
     pub unread: bool,
+    /// That are queued, at work or waiting, or have posts in the inbox and were not deleted.
+    pub active: bool,
     /// Without any wake-up, due or not.
     pub unwoken: bool,
     /// Which page.

@@ -65,6 +65,10 @@ kinds! {
     COUNTER => "counter",
     /// What is left of an agent or a record that was forgotten while its tree lives on.
     TOMBSTONE => "tombstone",
+    /// What callers and people set of an agent.
+    ANNOTATIONS => "annotations",
+    /// Which agent a name leads to.
+    AGENT_NAME => "agent_name",
 }
 
 impl EntityKind {

@@ -6,6 +6,7 @@
 mod agent;
 mod agent_key;
 mod agent_state;
+mod annotations;
 mod approval;
 mod asked;
 mod backoff;
@@ -64,6 +65,7 @@ mod wakeup;
 pub use agent::{Agent, WorksFor};
 pub use agent_key::AgentKey;
 pub use agent_state::{AgentState, Unread};
+pub use annotations::{AgentName, Annotations, AnnotationsStatus, ShownState};
 pub use approval::{ApprovalRule, Comparison, Condition};
 pub use asked::{Asked, AskedSummary, FailedTry};
 pub use backoff::Backoff;

@@ -46,6 +46,16 @@ impl Client {
         if let Some(first) = self.first_answer(key, &request).await? {
             return self.made_before(first).await;
         }
+        let (agent, mut commit) = self.prepare(&new).await?;
+        commit.push(Write::NewAgent(agent.clone()));
+        if let Some(text) = &new.message {
+            commit.post(message_post(&agent, text.clone(), false), &self.owner);
+        }
+        self.commit_created(agent, commit, key, &request).await
+    }
+
+    /// An agent that can be created, and the commit that is to create it, with what this expects.
+    pub(super) async fn prepare(&self, new: &NewAgent) -> Result<(Agent, Commit)> {
         checked_name("kind", new.kind.as_deref().unwrap_or_default())?;
         checked_name("title", new.title.as_deref().unwrap_or_default())?;
         let kinds = self.engine.kinds();
@@ -57,24 +67,28 @@ impl Client {
         let now = self.engine.now();
         let title = new.title.clone().or_else(|| new.message.as_deref().map(title_of)).unwrap_or_default();
         let mut commit = Commit::new(now);
-        let agent = match new.parent {
-            None => Agent::root(self.owner.clone(), &kind.name, title, now),
-            Some(above) => {
-                let (above, limits) = self.above(above).await?;
-                commit.expect.extend([
-                    Expect::NotDeleted(above.id),
-                    Expect::ChildrenBelow(above.id, limits.max_children),
-                    Expect::TreeBelow(above.root, limits.max_tree),
-                ]);
-                let child = above.child(&kind.name, title, None, now);
-                Agent { works_for: WorksFor::Person, ..child }
-            }
+        let Some(above) = new.parent else {
+            return Ok((Agent::root(self.owner.clone(), &kind.name, title, now), commit));
         };
-        commit.push(Write::NewAgent(agent.clone()));
-        if let Some(text) = &new.message {
-            commit.post(message_post(&agent, text.clone(), false), &self.owner);
-        }
-        match self.commit_once(key, &request, agent.id, commit).await {
+        let (above, limits) = self.above(above).await?;
+        commit.expect.extend([
+            Expect::NotDeleted(above.id),
+            Expect::ChildrenBelow(above.id, limits.max_children),
+            Expect::TreeBelow(above.root, limits.max_tree),
+        ]);
+        let child = above.child(&kind.name, title, None, now);
+        Ok((Agent { works_for: WorksFor::Person, ..child }, commit))
+    }
+
+    /// Commits the creation of an agent, once per `key`, and returns the agent.
+    pub(super) async fn commit_created(
+        &self,
+        agent: Agent,
+        commit: Commit,
+        key: Option<&str>,
+        request: &str,
+    ) -> Result<Agent> {
+        match self.commit_once(key, request, agent.id, commit).await {
             Ok(Some(first)) => self.made_before(first).await,
             Ok(None) => Ok(agent),
             Err(Error::Store(

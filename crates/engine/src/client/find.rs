@@ -81,7 +81,8 @@ impl AgentFilter {
             root,
             parent,
             unread,
-            status: status.filter(|_| !of_some),
+            // No index has the agents that have not begun.
+            status: status.filter(|status| !of_some && *status != ShownStatus::Idle),
             // The index of roots by their kind.
             kind: kind.clone().filter(|_| roots && !of_some && status.is_none()),
             ..AgentQuery::default()

@@ -54,6 +54,9 @@ pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use events::{EventFilter, EventPage};
+pub use explorer::{
+    ActiveAgent, ActiveNode, ActiveTree, EarlierMessage, ExplorationInput, NewExploration, Overrides, Speaker,
+};
 pub use find::{AgentFilter, Child, RunFilter};
 pub use kinds::{KindUsage, KindVersion};
 pub use nested_runs::NestedRunRef;

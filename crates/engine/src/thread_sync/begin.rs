@@ -66,7 +66,7 @@ impl Engine {
     }
 
     /// Begins a new agent's transcript with these items; no run of this engine wrote them.
-    fn seed_transcript(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
+    pub(crate) fn seed_transcript(&self, agent: &mut Agent, bodies: Vec<ItemBody>) -> Vec<Write> {
         let (run, at) = (RunId::new(), self.now());
         let from = std::mem::replace(&mut agent.items, bodies.len() as u64);
         let item =

@@ -11,15 +11,16 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, Error as EngineError, Kinds, Signal,
-    explorer::{AgentNames, Chunk, ExplorerStream, Position},
+    Client, Error as EngineError, Kinds, NewExploration, Overrides, Signal,
+    explorer::{Chunk, ExplorerStream, Position},
 };
 use entourage_llm::{
     Delta, Deltas, Error, Message, Model, NoDeltas, Profile, Reply, Request, Result, Script, ScriptedModel,
 };
 use entourage_testkit::{FakeClock, World};
 use entourage_types::{
-    Action, Agent, AgentId, Answer, EventBody, ItemBody, Kind, Owner, Question, QuestionStatus, Usage,
+    Action, Agent, AgentId, AgentState, Answer, EventBody, ItemBody, Kind, Owner, Question, QuestionStatus,
+    Usage,
 };
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -485,15 +486,22 @@ async fn a_new_instruction_shows_as_modified_and_running_again() {
     assert_eq!(states, ["running", "awaiting_user", "modified", "running", "awaiting_user"]);
 }
 
-/// The name of an agent that a test knows by the number of its children.
-struct Numbered(Client);
-
-#[async_trait]
-impl AgentNames for Numbered {
-    async fn name(&self, agent: AgentId) -> entourage_engine::Result<Option<String>> {
-        let is_root = self.0.agent(agent).await?.parent.is_none();
-        Ok(is_root.then(|| "the first".to_owned()))
-    }
+/// Shows: S3-R076.
+#[tokio::test]
+async fn a_state_that_a_person_wants_shown_arrives_once_and_ends_nothing() {
+    let world = Mind { ambiguous: true, ..CLEAR }.world().await;
+    let client = listener(&world);
+    let root = world.ask("Go.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    let name = root.id.to_string();
+    let shown = Overrides { state: Some(AgentState::Completed), ..Overrides::default() };
+    assert!(client.user_intervention(&name, &shown).await.unwrap());
+    let remark = Overrides { comment: Some("Looks good.".into()), ..Overrides::default() };
+    assert!(client.user_intervention(&name, &remark).await.unwrap());
+    let _person = person(client.clone(), root.id, yes);
+    let chunks = whole(&client, root.id).await;
+    assert_eq!(states(&chunks, root.id), ["running", "awaiting_user", "completed", "running", "completed"]);
 }
 
 /// Shows: S3-R071.
@@ -501,7 +509,9 @@ impl AgentNames for Numbered {
 async fn an_agent_in_the_middle_is_followed_with_those_below_it_and_callers_names_are_used() {
     let world = Mind { subquestions: 3, ..CLEAR }.world().await;
     let client = listener(&world);
-    let root = world.ask("Go.").await;
+    let (name, kind) = (Some("the-first".to_owned()), Some("assistant".to_owned()));
+    let new = NewExploration { name, kind, ..NewExploration::of("Go.") };
+    let root = client.explore(new, None).await.unwrap();
     world.ended(root.id).await;
     let child = client.tree(root.id).await.unwrap().pop().unwrap();
     let chunks = whole(&client, child.id).await;
@@ -509,11 +519,10 @@ async fn an_agent_in_the_middle_is_followed_with_those_below_it_and_callers_name
     let expected =
         ["running", "step-start", "text-delta", "step-finish", "completed", "result", "finish stop"];
     assert_eq!(kinds(&chunks, &child.id.to_string()), expected);
-    let stream = client.follow_explorer(root.id, None).await.unwrap();
-    let mut stream = stream.named_by(Arc::new(Numbered(client.clone())));
+    let mut stream = client.follow_explorer(root.id, None).await.unwrap();
     let named = read(&mut stream, usize::MAX).await;
     let (position, finish) = named.last().unwrap();
-    assert_eq!(finish.agent_id(), "the first");
+    assert_eq!(finish.agent_id(), "the-first");
     assert!(named.iter().any(|(_, chunk)| chunk.agent_id() == child.id.to_string()));
     assert!(
         position.to_string().starts_with(&root.id.to_string()),

@@ -20,6 +20,7 @@ mod dropped_work;
 mod effects;
 mod explore;
 mod explorer_stream;
+mod explorer_tree;
 mod feed;
 mod forgotten;
 mod gate;

@@ -99,8 +99,8 @@ fn first_pages() -> Vec<(String, Select)> {
     for kind in ["assistant", "orchestrator"] {
         agents(&own, AgentQuery { roots: true, kind: Some(kind.into()), ..AgentQuery::default() });
     }
-    use ShownStatus::{Cancelled, Failed, Idle, Queued, Running, Stopped, Succeeded, Waiting};
-    for status in [Idle, Queued, Running, Waiting, Succeeded, Failed, Stopped, Cancelled].map(Some) {
+    use ShownStatus::{Cancelled, Failed, Queued, Running, Stopped, Succeeded, Waiting};
+    for status in [Queued, Running, Waiting, Succeeded, Failed, Stopped, Cancelled].map(Some) {
         for roots in [false, true] {
             agents(&own, AgentQuery { status, roots, ..AgentQuery::default() });
         }
@@ -120,6 +120,9 @@ fn first_pages() -> Vec<(String, Select)> {
     let unread = || AgentQuery { unread: true, ..AgentQuery::default() };
     agents(&own, unread());
     agents(&own, AgentQuery { roots: true, ..unread() });
+    for scope in [&own, &Scope::All] {
+        agents(scope, AgentQuery { active: true, ..AgentQuery::default() });
+    }
     for filter in filters_of_runs() {
         for page in pages("run") {
             let query = RunQuery { page, ..filter.clone() };
@@ -171,7 +174,8 @@ fn no_first_page_scans_or_sorts_a_table() {
             let is_asked = name.starts_with("All") && name.contains("roots: true");
             assert!(!goes_through || is_asked, "{plan}: {name}");
             let sorts = step.starts_with("USE TEMP B-TREE FOR ORDER BY");
-            let is_few = name.contains("unread: true") || name.starts_with("count");
+            let is_few =
+                name.contains("unread: true") || name.contains("active: true") || name.starts_with("count");
             assert!(!sorts || is_few, "{plan}: {name}");
         }
     }

@@ -233,6 +233,7 @@ macro_rules! conformance {
                 agents_are_found_by_tree_parent_kind_key_and_status,
                 stopped_agents_are_found_apart_from_failed_ones,
                 agents_are_found_by_their_posts_and_wakeups,
+                active_agents_are_found_in_one_query,
                 pages_of_agents_go_both_ways,
                 a_full_tree_refuses_new_agents,
                 too_many_children_are_refused,

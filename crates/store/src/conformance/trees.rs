@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use entourage_types::{
-    Agent, AgentId, Event, EventBody, ScheduleId, Scope, ShownStatus, Status, StopReason, Wakeup,
+    Agent, AgentId, Event, EventBody, Owner, ScheduleId, Scope, ShownStatus, Status, StopReason, WaitingOn,
+    Wakeup,
 };
 
 use super::{
@@ -125,6 +126,43 @@ pub async fn agents_are_found_by_their_posts_and_wakeups(place: impl Backing) ->
     store.commit(Commit::fenced(&agent, at(4)).write(Write::ConsumeWakeup(later.id))).await?;
     let found = ids(&store, AgentQuery { unwoken: true, ..all }).await?;
     assert_eq!(found, [quiet.id, written_to.id, woken.id]);
+    Ok(())
+}
+
+/// Active are those that are queued, at work or waiting, and those that have something to read and were not deleted;
+/// of one owner or of all.
+pub async fn active_agents_are_found_in_one_query(place: impl Backing) -> Result<()> {
+    use Status::{Cancelled, Failed, Idle, Queued, Running, Succeeded, Waiting};
+    let store = place.open().await?;
+    let mut active = Vec::new();
+    for (status, unread) in [Idle, Queued, Running, Waiting, Succeeded, Failed, Cancelled]
+        .into_iter()
+        .flat_map(|status| [(status, false), (status, true)])
+    {
+        let known = new_root(&store, owner()).await?;
+        let agent = claim(&store, known.id).await?.agent;
+        let waiting_on = (status == Waiting).then_some(WaitingOn::User);
+        let row = Agent { status, waiting_on, ..agent.clone() };
+        store.commit(Commit::fenced(&agent, at(2)).write(Write::Agent(row))).await?;
+        if unread {
+            store.commit(Commit::new(at(3)).write(Write::Post(post(agent.id, "hello")))).await?;
+        }
+        if matches!(status, Queued | Running | Waiting) || (unread && status != Cancelled) {
+            active.push(agent.id);
+        }
+    }
+    let other = new_root(&store, Owner::new("other")).await?;
+    store.commit(Commit::new(at(3)).write(Write::Post(post(other.id, "hello")))).await?;
+    let query = AgentQuery { active: true, ..AgentQuery::default() };
+    let of = async |scope: Scope, query: AgentQuery| -> Result<Vec<AgentId>> {
+        Ok(store.agents(&scope, query).await?.iter().map(|agent| agent.id).collect())
+    };
+    assert_eq!(of(Scope::from(&owner()), query.clone()).await?, active);
+    assert_eq!(of(Scope::All, query.clone()).await?, [&active[..], &[other.id]].concat());
+    let page = Page { after: Some(active[0].to_string()), limit: 2, ..Page::default() };
+    assert_eq!(of(Scope::from(&owner()), AgentQuery { page, ..query.clone() }).await?, active[1..3]);
+    let of_one = AgentQuery { root: Some(active[2]), ..query };
+    assert_eq!(of(Scope::from(&owner()), of_one).await?, active[2..3]);
     Ok(())
 }
 

@@ -180,6 +180,7 @@ impl Store for MemoryStore {
                 && query.title.as_ref().is_none_or(|words| has_words(&agent.title, words))
                 && !(query.roots && agent.parent.is_some())
                 && (!query.unread || rows.has_posts(agent.id))
+                && (!query.active || rows.is_active(agent))
                 && !(query.unwoken && rows.is_woken(agent.id))
         })
     }

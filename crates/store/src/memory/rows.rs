@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
     Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Parent,
-    Post, Run, RunId, Step, Wakeup, WakeupId,
+    Post, Run, RunId, Status, Step, Wakeup, WakeupId,
 };
 
 use crate::{
@@ -87,6 +87,15 @@ impl Rows {
 
     pub(super) fn has_posts(&self, agent: AgentId) -> bool {
         self.inbox.get(&agent).is_some_and(|posts| !posts.is_empty())
+    }
+
+    /// Whether an agent is queued, at work or waiting, or has something to read.
+    pub(super) fn is_active(&self, agent: &Agent) -> bool {
+        match agent.status {
+            Status::Queued | Status::Running | Status::Waiting => true,
+            Status::Idle | Status::Succeeded | Status::Failed => self.has_posts(agent.id),
+            Status::Cancelled => false,
+        }
     }
 
     /// Whether a wake-up waits for an agent, beside those of its schedules.

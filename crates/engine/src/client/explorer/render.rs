@@ -3,9 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use entourage_types::{
-    Action, AgentId, AgentState, CallId, Event, EventBody, InterventionId, Item, ItemBody, Level, Output,
-    Question, QuestionId, QuestionStatus, RunId, StopReason, Turn, Unread, Usage,
+    Action, AgentId, AgentState, Annotations, CallId, Event, EventBody, InterventionId, Item, ItemBody,
+    Level, Output, Question, QuestionId, QuestionStatus, Record, RunId, ShownState, StopReason, Turn, Unread,
+    Usage,
 };
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -33,7 +35,12 @@ pub(super) struct Renderer {
 struct View {
     /// How callers know it.
     name: String,
+    /// The state that was sent last.
     state: Option<AgentState>,
+    /// Its own state, which a person may have another one shown for.
+    own: AgentState,
+    /// What a person wanted shown last.
+    shown: Option<ShownState>,
     /// The number of the next item that is not rendered.
     next: u64,
     /// The calls that have not returned.
@@ -64,14 +71,21 @@ impl Renderer {
 
     /// Follows an agent, under this name.
     pub(super) fn follow(&mut self, agent: AgentId, name: String) {
-        let view = View { name, state: None, next: 0, calls: HashMap::new(), answer: None };
-        self.agents.entry(agent).or_insert(view);
+        let blank = || View {
+            name,
+            state: None,
+            own: AgentState::Running,
+            shown: None,
+            next: 0,
+            calls: HashMap::new(),
+            answer: None,
+        };
+        self.agents.entry(agent).or_insert_with(blank);
     }
 
     /// The state in which the followed agent rests, if it does.
     pub(super) fn rests(&self) -> Option<AgentState> {
-        let state = self.agents.get(&self.top).and_then(|top| top.state);
-        state.filter(|state| !state.is_active())
+        self.agents.get(&self.top).map(|top| top.own).filter(|own| !own.is_active())
     }
 
     /// Takes over what an earlier stream sent of answers that were in progress.
@@ -134,7 +148,11 @@ impl Renderer {
                 if event.agent == self.top {
                     self.note_end(*stop_reason);
                 }
-                self.state(event.agent, AgentState::of(*status, *waiting_on, Unread::Nothing))
+                let own = AgentState::of(*status, *waiting_on, Unread::Nothing);
+                if let Some(view) = self.agents.get_mut(&event.agent) {
+                    view.own = own;
+                }
+                self.state(event.agent, own)
             }
             // It is requested and, later, applied.
             EventBody::Intervention { intervention }
@@ -143,6 +161,12 @@ impl Renderer {
                 let mut chunks = self.state(event.agent, AgentState::Modified);
                 chunks.extend(self.state(event.agent, AgentState::Running));
                 chunks
+            }
+            EventBody::Record { kind, record, .. } if *kind == Annotations::KIND.as_str() => {
+                let set = Annotations::deserialize(record).ok().and_then(|set| set.shown);
+                let view = self.agents.get_mut(&event.agent);
+                let is_new = view.is_some_and(|view| std::mem::replace(&mut view.shown, set) != set);
+                set.filter(|_| is_new).map_or_else(Vec::new, |set| self.state(event.agent, set.state))
             }
             EventBody::Run { run, usage, .. } => {
                 self.usage.insert(*run, *usage);

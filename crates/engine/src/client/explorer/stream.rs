@@ -5,7 +5,6 @@ use std::{
     sync::Arc,
 };
 
-use async_trait::async_trait;
 use entourage_store::EventQuery;
 use entourage_types::{Agent, AgentId, AgentState, Event, EventName};
 
@@ -17,23 +16,12 @@ use super::{
 };
 use crate::{AgentDelta, Client, Error, Result, Signal, Watch};
 
-/// How the callers of an agent know it.
-#[async_trait]
-pub trait AgentNames: Send + Sync {
-    /// The name that a caller gave an agent, if one did.
-    ///
-    /// # Errors
-    /// When the store fails.
-    async fn name(&self, agent: AgentId) -> Result<Option<String>>;
-}
-
 /// The stream of an agent of an exploration and of all agents below it (S3-R071): all that has happened, then what
 /// happens, until the agent has nothing more to do. It changes nothing: an agent does not notice whether anybody follows
 /// it, and a question stays open although the stream ends (S3-R102).
 pub struct ExplorerStream {
     client: Client,
     top: Agent,
-    names: Option<Arc<dyn AgentNames>>,
     watch: Watch,
     renderer: Renderer,
     /// What an earlier stream sent, until this one has come to that point.
@@ -94,7 +82,6 @@ impl Client {
         let watch = self.watch(top.root, created.as_ref().map(|created| created.seq - 1)).await?;
         let mut stream = ExplorerStream {
             client: self.clone(),
-            names: None,
             watch,
             renderer: Renderer::new(agent),
             resume: after,
@@ -115,12 +102,6 @@ impl Client {
 }
 
 impl ExplorerStream {
-    /// Names agents as their callers know them, instead of by their ids.
-    #[must_use]
-    pub fn named_by(self, names: Arc<dyn AgentNames>) -> Self {
-        Self { names: Some(names), ..self }
-    }
-
     /// Waits for the next chunk, and returns it with the position after it; none after `finish`. Dropping the future
     /// loses nothing.
     ///
@@ -177,11 +158,8 @@ impl ExplorerStream {
     }
 
     async fn follow(&mut self, agent: AgentId) -> Result<()> {
-        let name = match &self.names {
-            Some(names) => names.name(agent).await?,
-            None => None,
-        };
-        self.renderer.follow(agent, name.unwrap_or_else(|| agent.to_string()));
+        let name = self.client.name_of(agent).await?;
+        self.renderer.follow(agent, name);
         Ok(())
     }
 
