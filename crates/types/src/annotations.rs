@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::{Agent, AgentId, AgentState, Columns, EntityKind, NewEvent, Owner, Record, Time, status::words};
+use crate::{
+    Agent, AgentId, AgentState, Columns, EntityKind, NewEvent, Owner, Record, Time, Unread, status::words,
+};
 
 /// What callers and people set of an agent (S3, key features 1 and 2). An agent of which nothing was set has none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
