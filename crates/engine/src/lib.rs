@@ -63,6 +63,7 @@ pub use client::{
     MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewExploration, NewSchedule, Overrides, PageEnd,
     PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord,
     RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
+    explorer,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};

@@ -212,16 +212,28 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs several reads in one snapshot of the database.
+/// Runs several reads in one snapshot of the database. Only these are broken off if their caller no longer waits: a
+/// beginning or an end that is would leave the snapshot open for the reads of others.
 pub(crate) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T>) -> Result<T> {
-    connection.prepare_cached("BEGIN")?.execute([])?;
+    unbroken(|| connection.prepare_cached("BEGIN")?.execute([]))?;
     let read = read();
-    let ended = connection.prepare_cached("COMMIT")?.execute([]);
-    if !connection.is_autocommit() {
-        connection.prepare_cached("ROLLBACK")?.execute([])?;
-    }
-    ended?;
+    unbroken(|| {
+        let ended = connection.prepare_cached("COMMIT")?.execute([]);
+        if !connection.is_autocommit() {
+            connection.prepare_cached("ROLLBACK")?.execute([])?;
+        }
+        ended
+    })?;
     read
+}
+
+/// Runs something as if its caller waited in any case.
+fn unbroken<T>(run: impl FnOnce() -> T) -> T {
+    let waits = Arc::new(());
+    let awaited = AWAITED.replace(Arc::downgrade(&waits));
+    let done = run();
+    AWAITED.set(awaited);
+    done
 }
 
 #[cfg(test)]
@@ -279,6 +291,29 @@ mod tests {
             begun = begun => begun.unwrap(),
         }
         assert_eq!(readers.read(&Scope::All, seven).await.unwrap(), 7, "on the same thread");
+    }
+
+    /// However often reads are abandoned at whatever step, none leaves its snapshot open for those after it.
+    #[tokio::test]
+    async fn an_abandoned_read_leaves_no_snapshot_open() {
+        let readers = Readers::start(Vec::new(), vec![Connection::open_in_memory().unwrap()]).unwrap();
+        let (begins, begun) = oneshot::channel();
+        let abandoned = move |connection: &Connection| {
+            let _ = begins.send(());
+            while !is_abandoned() {
+                thread::yield_now();
+            }
+            for _ in 0..STEPS {
+                let _ = snapshot(connection, || seven(connection));
+            }
+            Ok(())
+        };
+        tokio::select! {
+            _ = readers.read(&Scope::All, abandoned) => panic!("it was abandoned"),
+            begun = begun => begun.unwrap(),
+        }
+        let next = |connection: &Connection| snapshot(connection, || seven(connection));
+        assert_eq!(readers.read(&Scope::All, next).await.unwrap(), 7, "on the same thread");
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ mod chats;
 mod context;
 mod create;
 mod events;
-mod explorer;
+pub mod explorer;
 mod find;
 mod forget;
 mod grants;
@@ -18,6 +18,7 @@ mod idempotency;
 mod inbox;
 mod intervene;
 mod kinds;
+mod last_words;
 mod memory;
 mod nested_runs;
 mod news;
@@ -72,6 +73,7 @@ pub use webhooks::{FailedAttempt, ReceiverRecord};
 pub use why::{Cause, Link, Why};
 
 pub(crate) use agencies::chat_in;
+pub(crate) use last_words::last_words;
 pub(crate) use texts::checked_name;
 
 use texts::{LONGEST_NAME, LONGEST_TEXT, checked_text};

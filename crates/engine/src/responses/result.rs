@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use entourage_types::{Item, ItemBody, Level, Output, Reply, Run, RunId, Status, StopReason, Tally};
+use entourage_types::{Item, ItemBody, Level, Run, RunId, Status, StopReason, Tally};
 use serde::Serialize;
 
 use super::{Origin, RunItem};
-use crate::{Client, Result};
+use crate::{Client, Result, client::last_words};
 
 /// The result of a run.
 #[derive(Debug, Clone, Serialize)]
@@ -116,25 +116,4 @@ fn outcome(client: &Client, kind: &str, run: &Run, items: &[Item]) -> (Option<St
     let text = notice.map_or_else(|| format!("the run is {}", run.status), |notice| notice.text.clone());
     let cause = notice.and_then(|notice| notice.cause.clone());
     (None, Some(RunError { code, text, cause }))
-}
-
-/// The answer of a run: that of a call of its last turn; otherwise the last message that it sent, if only
-/// sent messages are answers; otherwise the text of its last turn.
-fn last_words(items: &[Item], reply: Reply) -> String {
-    let outputs = |from: usize| {
-        items[from..].iter().rev().filter_map(|item| match &item.body {
-            ItemBody::Output(output) => Some(output),
-            _ => None,
-        })
-    };
-    let Some(at) = items.iter().rposition(|item| matches!(item.body, ItemBody::Turn(_))) else {
-        return String::new();
-    };
-    let sent = || outputs(0).find_map(Output::said).filter(|_| reply == Reply::SendMessage);
-    let called = outputs(at).find_map(Output::answer).or_else(|| outputs(at).find_map(Output::said));
-    match (called.or_else(sent), &items[at].body) {
-        (Some(words), _) => words.to_owned(),
-        (None, ItemBody::Turn(turn)) => turn.text.clone(),
-        (None, _) => String::new(),
-    }
 }

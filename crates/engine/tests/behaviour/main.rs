@@ -19,6 +19,7 @@ mod dispatch;
 mod dropped_work;
 mod effects;
 mod explore;
+mod explorer_stream;
 mod explorer_tree;
 mod feed;
 mod forgotten;

@@ -192,7 +192,7 @@ impl Client {
     }
 
     /// The name of an agent, or its id.
-    async fn name_of(&self, agent: AgentId) -> Result<String> {
+    pub(super) async fn name_of(&self, agent: AgentId) -> Result<String> {
         let set: Option<Annotations> = self.engine.store().record(&self.scope, agent).await?;
         Ok(set.and_then(|set| set.name).unwrap_or_else(|| agent.to_string()))
     }
