@@ -25,7 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     Auth, Installation, Result, Settings,
     active_request::stranger,
-    auth::{Bearer, bearer, guard},
+    auth::{Bearer, bearer, guard, stream_token},
     bodies::{Bodies, bounded},
     compression::LargeResponses,
     connections::Limits,
@@ -97,6 +97,7 @@ pub(crate) fn router_of(
     let mut routes = known
         .layer(bodies.clone())
         .layer(from_fn_with_state(bearer_state, bearer))
+        .layer(from_fn_with_state(state.clone(), stream_token))
         .merge(open.merge(openapi::routes()).layer(bodies).layer(from_fn(stranger)))
         // Probes are answered even if there are too many connections.
         .merge(probes)

@@ -109,7 +109,11 @@ pub(crate) async fn bearer(
     mut request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let identity = bearer.identify(request.headers())?;
+    // A stream may have been authenticated by the token in its address.
+    let identity = match request.extensions_mut().remove::<Identity>() {
+        Some(identity) => identity,
+        None => bearer.identify(request.headers())?,
+    };
     let visit = request.extensions().get::<Arc<ActiveRequest>>().cloned();
     if let Some(visit) = &visit {
         match bearer {

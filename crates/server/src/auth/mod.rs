@@ -4,6 +4,7 @@ mod bearer;
 mod guard;
 mod key;
 mod mint;
+mod stream_token;
 
 use schemars::JsonSchema;
 use secrecy::SecretString;
@@ -15,6 +16,7 @@ use serde::{
 pub(crate) use bearer::{Bearer, Identity, bearer};
 pub(crate) use guard::guard;
 pub use mint::mint;
+pub(crate) use stream_token::{StreamGrant, stream_token};
 
 /// Who may use the server.
 #[derive(Debug, Clone, Default, JsonSchema)]

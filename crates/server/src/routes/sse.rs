@@ -1,6 +1,6 @@
 //! Streams of server-sent events: where they begin, how they are sent, when they end.
 
-use std::{convert::Infallible, time::Duration};
+use std::{convert::Infallible, fmt::Display, time::Duration};
 
 use axum::{
     body::{Body, Bytes},
@@ -128,11 +128,22 @@ pub(crate) fn frame(
     name: &str,
     data: &impl Serialize,
 ) -> serde_json::Result<()> {
+    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+    whole(frames, &[&id, "event: ", name, "\n"], data)
+}
+
+/// Writes one frame without a name: browsers report it as a message.
+pub(crate) fn message(
+    frames: &mut Vec<u8>,
+    id: &impl Display,
+    data: &impl Serialize,
+) -> serde_json::Result<()> {
+    whole(frames, &["id: ", &id.to_string(), "\n"], data)
+}
+
+fn whole(frames: &mut Vec<u8>, head: &[&str], data: &impl Serialize) -> serde_json::Result<()> {
     let begin = frames.len();
-    if let Some(id) = id {
-        frames.extend_from_slice(format!("id: {id}\n").as_bytes());
-    }
-    for part in ["event: ", name, "\ndata: "] {
+    for part in head.iter().chain(&["data: "]) {
         frames.extend_from_slice(part.as_bytes());
     }
     let written = serde_json::to_writer(&mut *frames, data);

@@ -120,6 +120,12 @@ impl ExplorerStream {
         }
     }
 
+    /// Whether the followed agent had nothing to do when the stream was made: all that it did by then is on record.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.top.status.is_terminal()
+    }
+
     /// Takes one step. Where it waits, all that it has taken is kept in a field, as the future may be dropped there.
     async fn advance(&mut self) -> Result<()> {
         if let Some(event) = self.event.clone() {

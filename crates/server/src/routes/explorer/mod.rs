@@ -2,7 +2,9 @@
 //! Each handler translates a request, calls methods of the caller's client, and translates the results back.
 
 mod agents;
+mod stream;
+mod token;
 
 use super::Routes;
 
-pub(crate) const ROUTES: &[Routes] = &[agents::routes];
+pub(crate) const ROUTES: &[Routes] = &[stream::routes, token::routes, agents::routes];
