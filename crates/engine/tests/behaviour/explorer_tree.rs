@@ -14,7 +14,7 @@ use entourage_types::{
 use futures::future::join_all;
 use serde_json::json;
 
-use crate::kit::{WorldBuilderExt, WorldExt, eventually, first_tools, insist, one_kind};
+use crate::kit::{WorldBuilderExt, eventually, first_tools, insist, one_kind};
 
 /// An agent that asks the person about each message that begins with `Ask`, and repeats what it reads last.
 fn asking() -> ScriptedModel {
