@@ -5,12 +5,15 @@ use std::time::Duration;
 use entourage_store::Page;
 use entourage_testkit::World;
 use entourage_types::{
-    Action, Agent, AgentState, Answer, EventBody, QuestionStatus, Status, StopReason, Unread,
+    Action, Agent, AgentState, Answer, EventBody, Question, QuestionStatus, Status, StopReason, Unread,
+    WaitingOn,
 };
 
 use crate::kit::{
     WorldExt, eventually,
-    explorer::{Asked, CLEAR, MainWork, Mind, WHOLE, answer, answer_all, asked, lines, run_of, text, texts},
+    explorer::{
+        Asked, CLEAR, Child, MainWork, Mind, WHOLE, answer, answer_all, asked, lines, run_of, text, texts,
+    },
 };
 
 /// Shows: S3-R027, S3-R040.
@@ -168,6 +171,35 @@ async fn the_main_loop_ends_at_its_limit_and_is_summed_up_with_what_the_children
     }
 }
 
+/// The children of the instruction that was dropped are deleted, and the main loop has all its turns again.
+#[tokio::test]
+async fn the_limit_of_the_main_loop_begins_anew_with_a_new_instruction() {
+    let mind = Mind { subquestions: 1, child: |_| Child::Asks, main: MainWork::Endless, ..CLEAR };
+    let model = mind.model();
+    let world = mind.world_with(model.clone(), |kind| kind.limits.max_steps = 3).start().await;
+    let root = world.ask("Go.").await;
+    let main = || model.requests().into_iter().filter(|request| asked(request) == Asked::Main).count();
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    assert_eq!(
+        (main(), world.client().agent(root.id).await.unwrap().waiting_on),
+        (3, Some(WaitingOn::Agent))
+    );
+    world.client().intervene(root.id, Action::Modify, Some("Enough.")).await.unwrap();
+    let open = async || {
+        world.client().questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await.unwrap()
+    };
+    let is_new = |open: &Vec<Question>| open.iter().any(|one| one.agent != question.agent);
+    eventually("the new child asks", open, is_new).await;
+    let new = open().await.into_iter().find(|one| one.agent != question.agent).unwrap();
+    world.client().answer(new.id, text("this one")).await.unwrap();
+    world.ended(root.id).await;
+    let run = run_of(&world, &root).await;
+    assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    assert_eq!(main(), 4, "the last one answers");
+    assert_eq!(world.audit().await, []);
+}
+
 /// Limits of the whole run, and a kind for which a limit is a failure, end the exploration.
 #[tokio::test]
 async fn a_limit_that_is_not_the_loops_own_ends_the_exploration() {
@@ -216,5 +248,29 @@ async fn a_new_instruction_begins_the_step_that_it_meets_anew_and_keeps_what_was
     );
     assert!(lines.contains(&"message: Go elsewhere.".to_owned()), "{lines:?}");
     assert!(world.client().answer(question.id, text("too late")).await.is_err());
+    assert_eq!(world.audit().await, []);
+}
+
+/// Both come before the agent reads either.
+#[tokio::test]
+async fn an_answer_given_before_a_new_instruction_stays() {
+    let mind = Mind { ambiguous: true, ..CLEAR };
+    let model = mind.model();
+    let world = mind.world_with(model.clone(), |_| {}).start().await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    let paused = async || world.client().agent(root.id).await.unwrap().waiting_on;
+    eventually("it is paused", paused, |on| *on == Some(WaitingOn::Resume)).await;
+    world.client().answer(question.id, text("the red one")).await.unwrap();
+    world.client().intervene(root.id, Action::Modify, Some("Go elsewhere.")).await.unwrap();
+    world.client().intervene(root.id, Action::Resume, None).await.unwrap();
+    answer(&world, &root, "Which one?", text("this one")).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, &root).await;
+    assert!(lines.contains(&"output: the red one".to_owned()), "{lines:?}");
+    let again = texts(&model.requests()[1]);
+    assert!(again.contains("the red one") && again.contains("Go elsewhere."), "{again}");
     assert_eq!(world.audit().await, []);
 }

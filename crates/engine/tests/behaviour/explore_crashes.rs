@@ -136,6 +136,7 @@ async fn modify_with(at: u64, fault: Fault) -> u64 {
     assert_eq!((count("message: Go elsewhere."), count("message: Go home.")), (1, 1), "{lines:#?}");
     // What was answered stays: it is decided and asked once.
     assert_eq!((count("Which one?"), count("output: the red one"), count("output: seven")), (2, 1, 1));
+    assert_eq!(count("turn: the main answer"), 2, "the main work is done anew: {lines:#?}");
     // The round that the second instruction ended had withheld the result of the child that was done.
     assert_eq!((count("message: did part 0"), count("message: did part 1")), (1, 1), "{lines:#?}");
     let ended = [Status::Succeeded, Status::Cancelled, Status::Succeeded, Status::Succeeded];

@@ -36,7 +36,7 @@ pub(crate) enum Child {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MainWork {
     Answers,
-    /// It calls one tool after another, without end.
+    /// It calls one tool after another, until the user has had enough.
     Endless,
     /// It makes the same call again and again.
     GoesInCircles,
@@ -142,6 +142,9 @@ impl Mind {
     fn answer_of_main(self, request: &Request) -> Script {
         let query = match self.main {
             MainWork::Answers => return Script::text("the main answer"),
+            MainWork::Endless if texts(request).contains("Enough.") => {
+                return Script::text("the main answer");
+            }
             MainWork::Endless => format!("try {}", request.messages.len()),
             MainWork::GoesInCircles => "again".to_owned(),
         };
