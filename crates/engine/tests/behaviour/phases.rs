@@ -101,6 +101,10 @@ async fn change_with(at: u64, fault: Fault) -> u64 {
     .await;
     let open = Some(QuestionStatus::Open);
     assert_eq!(world.client().questions(Some(root.id), open, Page::default()).await.unwrap(), []);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    let mut steps = world.client().steps(run.id).await.unwrap();
+    steps.retain(|step| step.state.is_open());
+    assert_eq!(steps, [], "the join of the dropped round waits for nothing");
     assert_eq!(world.audit().await, []);
     faults.commits()
 }
@@ -155,6 +159,7 @@ async fn what_became_of_a_call_that_an_instruction_dropped_is_hidden_from_the_pr
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
     assert_eq!(lines.last().unwrap(), r#"turn: Answered("red")[]"#);
+    assert!(!lines.iter().any(|line| line.contains("Returned")), "{lines:?}");
 }
 
 /// Outside of a phase, a program reads an instruction as any message.
