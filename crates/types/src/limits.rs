@@ -9,7 +9,8 @@ use crate::Cost;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
-    /// Model calls in one run. The last call is made without tools, so that the model must answer.
+    /// Model calls in one run, counted anew when a phase of its program begins anew. The last call is made without
+    /// tools, so that the model must answer.
     pub max_steps: u32,
     /// Consecutive turns that call one tool and no other, whatever the arguments; the calls of the
     /// last such turn still run. 0 for no limit.

@@ -112,9 +112,13 @@ impl StopReason {
     /// Whether it is a limit of the run; a run that reached a limit may still end with an answer.
     #[must_use]
     pub const fn is_limit(self) -> bool {
-        matches!(
-            self,
-            Self::MaxSteps | Self::SameTool | Self::Stalled | Self::MaxTime | Self::MaxTokens | Self::MaxCost
-        )
+        self.is_of_loop() || matches!(self, Self::MaxTime | Self::MaxTokens | Self::MaxCost)
+    }
+
+    /// Whether it bounds the loop of model and tools alone. The other limits bound all that a run does, decisions
+    /// included.
+    #[must_use]
+    pub const fn is_of_loop(self) -> bool {
+        matches!(self, Self::MaxSteps | Self::SameTool | Self::Stalled)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use entourage_types::{Author, Digest, ItemBody, NoticeCode};
+use entourage_types::{Author, Digest, ItemBody, NoticeCode, Status};
 
 use super::{View, cut::cut};
 
@@ -22,7 +22,12 @@ pub(crate) fn render_transcript(view: &View<'_>, max: usize) -> String {
         let (who, text) = match &item.body {
             ItemBody::Message(message) => match &message.from {
                 Author::User => ("User".to_owned(), message.text.clone()),
-                Author::Agent { kind, .. } => (kind.clone(), message.text.clone()),
+                Author::Agent { kind, .. } => {
+                    // How a task ended, where that is not what its text says.
+                    let ended = message.ended.filter(|ended| *ended != Status::Succeeded);
+                    let ended = ended.map(|ended| format!(" ({ended})")).unwrap_or_default();
+                    (format!("{kind}{ended}"), message.text.clone())
+                }
                 Author::Trigger { trigger } => (trigger.name.clone(), message.text.clone()),
             },
             ItemBody::Turn(turn) => {

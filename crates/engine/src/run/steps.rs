@@ -20,7 +20,7 @@ pub(super) struct Steps {
     before: usize,
     /// How many model calls the program has begun, replayed ones included.
     models: u32,
-    /// How many turns of the model the run has on record.
+    /// How many turns of the model the run has on record since a phase last began anew.
     turns: u32,
     /// The program's steps that were finished before the activation began and that it has not passed yet.
     ahead: HashSet<StepKey>,
@@ -161,7 +161,7 @@ impl Steps {
         self.checkpoints.get(key).copied().filter(|&at| at < self.before)
     }
 
-    /// How many turns of the model the run has on record.
+    /// How many turns of the model the run has on record since a phase last began anew.
     pub(super) fn turns(&self) -> u32 {
         self.turns
     }
@@ -199,7 +199,11 @@ impl Steps {
         // A call id is unique in the whole session; other keys are numbered or named within one run.
         let key = item.step.clone().filter(|key| item.run == self.run || key.call().is_some());
         if let Some(key) = key.or_else(answered) {
-            self.turns += u32::from(matches!(key, StepKey::Model(_)));
+            match key {
+                StepKey::Model(_) => self.turns += 1,
+                StepKey::Replaced(_) => self.turns = 0,
+                _ => {}
+            }
             self.checkpoints.insert(key, at);
         }
     }

@@ -1,105 +1,20 @@
-//! An exploration: questions, children beside the main work, a summary.
+//! An exploration: its questions, its states, its bounds, and new instructions.
 
-use entourage_engine::Kinds;
-use entourage_llm::{Error, Message, Request, Result, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page};
-use entourage_testkit::{PersonAction, Story, World, WorldBuilder, plain};
-use entourage_types::{Action, Agent, Answer, Kind, QuestionStatus, Status, WaitingOn};
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::kit::{WorldExt, bare, eventually, first_tools};
+use entourage_store::Page;
+use entourage_testkit::World;
+use entourage_types::{
+    Action, Agent, AgentState, Answer, EventBody, Question, QuestionStatus, Status, StopReason, Unread,
+    WaitingOn,
+};
 
-/// What the model of a test decides.
-#[derive(Clone, Copy)]
-struct Mind {
-    ambiguous: bool,
-    /// How many blocking questions it would ask.
-    missing: usize,
-    subquestions: usize,
-    /// Whether the first summary asks.
-    uncertain: bool,
-}
-
-const CLEAR: Mind = Mind { ambiguous: false, missing: 0, subquestions: 0, uncertain: false };
-const WHOLE: Mind = Mind { ambiguous: true, missing: 1, subquestions: 4, uncertain: true };
-
-/// The built-in explorer, under the name of the kind that people ask in tests.
-fn explorers() -> Kinds {
-    let explorer = Kinds::builtin().named("explorer").unwrap();
-    let own = bare("assistant");
-    Kinds::none().with(Kind {
-        peers: vec![own.name.clone()],
-        name: own.name,
-        context: own.context,
-        ..Kind::clone(&explorer)
-    })
-}
-
-impl Mind {
-    fn world(self) -> WorldBuilder {
-        let model = ScriptedModel::deciding(move |request| Some(self.answer(request)));
-        World::builder(model).tools(first_tools()).kinds(explorers())
-    }
-
-    fn answer(self, request: &Request) -> Result<Script> {
-        let read = texts(request);
-        let decided = |value: Value| Ok(Script::text(value.to_string()));
-        // Each decision has a prompt of its own.
-        if request.system.contains("whether the user's request is ambiguous") {
-            return decided(json!({ "ambiguous": self.ambiguous, "question": "Which one?" }));
-        }
-        if request.system.contains("whether critical information is missing") {
-            let asked = read.matches("seven").count();
-            return decided(
-                json!({ "missing": asked < self.missing, "question": format!("How many? {asked}") }),
-            );
-        }
-        if request.system.contains("independent subquestions") {
-            let parts: Vec<String> = (0..self.subquestions).map(|part| format!("part {part}")).collect();
-            return decided(json!({ "subquestions": parts }));
-        }
-        if request.system.contains("Write the whole result") {
-            let again = read.contains("Metric?");
-            let summary = if again { "in metres" } else { "in some unit" };
-            let needs_more_info = self.uncertain && !again;
-            return decided(json!({
-                "summary": summary, "needs_more_info": needs_more_info, "question": "Metric?"
-            }));
-        }
-        match request.messages.iter().find(|message| matches!(message, Message::User(_))) {
-            Some(Message::User(text)) if text == "part 1" => {
-                Err(Error::Refused { model: "m".into(), cause: "it cannot be explored".into() })
-            }
-            Some(Message::User(text)) if text.starts_with("part") => Ok(Script::text(format!("did {text}"))),
-            _ => Ok(Script::text("the main answer")),
-        }
-    }
-}
-
-/// All that a request shows the model of its conversation.
-fn texts(request: &Request) -> String {
-    let texts = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Notice(text) | Message::Context(text) => text.clone(),
-        Message::Assistant { text, .. } | Message::Output { text, .. } => text.clone(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
-}
-
-async fn lines(world: &World, agent: &Agent) -> Vec<String> {
-    plain(&world.client().items(agent.id, 0, 200).await.unwrap())
-}
-
-async fn answer(world: &World, agent: &Agent, text: &str, with: Answer) {
-    let question = world.question(agent.id).await;
-    assert_eq!(question.text, text);
-    world.asleep(agent).await;
-    assert_eq!(world.client().agent(agent.id).await.unwrap().waiting_on, Some(WaitingOn::User));
-    world.client().answer(question.id, with).await.unwrap();
-}
-
-fn text(text: &str) -> Answer {
-    Answer::Text(text.into())
-}
+use crate::kit::{
+    WorldExt, eventually,
+    explorer::{
+        Asked, CLEAR, Child, MainWork, Mind, WHOLE, answer, answer_all, asked, lines, run_of, text, texts,
+    },
+};
 
 /// Shows: S3-R027, S3-R040.
 #[tokio::test]
@@ -129,48 +44,182 @@ async fn at_most_three_blocking_questions_follow_the_clarification_and_come_befo
     assert_eq!(world.audit().await, []);
 }
 
-/// Shows: S3-R032, S3-R054.
+/// What becomes of a question that nobody answers. Null is a way to decline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeftOpen {
+    Declined,
+    Expired,
+}
+
+/// Shows: S3-R028, S3-R032, S3-R054, S3-R059.
 #[tokio::test]
 async fn a_question_that_stays_open_ends_the_exploration_well() {
-    for (mind, asked, expected) in [
-        (Mind { ambiguous: true, ..CLEAR }, "Which one?", "turn: You left my question open"),
-        (Mind { missing: 1, ..CLEAR }, "How many? 0", "turn: You left my question open"),
-        (Mind { uncertain: true, ..CLEAR }, "Metric?", "turn: in some unit[]"),
-    ] {
-        let world = mind.world().start().await;
-        let root = world.ask("Go.").await;
-        answer(&world, &root, asked, Answer::Declined).await;
-        assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-        let lines = lines(&world, &root).await;
-        assert!(lines.last().unwrap().starts_with(expected), "{lines:?}");
+    let questions = ["Which one?", "How many? 0", "How many? 1", "How many? 2", "Metric?"];
+    for (at, last) in questions.iter().enumerate() {
+        for how in [LeftOpen::Declined, LeftOpen::Expired] {
+            let mind = Mind { missing: 3, ..WHOLE };
+            let model = mind.model();
+            let world = mind.world_with(model.clone(), |kind| kind.limits.answer_seconds = Some(60));
+            let world = world.start().await;
+            let root = world.ask("Go.").await;
+            answer_all(&world, &root, &questions[..at]).await;
+            let question = world.question(root.id).await;
+            assert_eq!(question.text, *last);
+            world.asleep(&root).await;
+            let requests = model.requests().len();
+            match how {
+                LeftOpen::Declined => answer(&world, &root, last, Answer::Declined).await,
+                LeftOpen::Expired => world.clock().advance(Duration::from_secs(61)),
+            }
+            let ended = world.ended(root.id).await;
+            let case = format!("{last} {how:?}");
+            assert_eq!(ended.state(Unread::Nothing), AgentState::Completed, "{case}");
+            let reason = run_of(&world, &root).await.stop_reason;
+            assert_eq!(reason, Some(StopReason::Completed), "{case}");
+            assert_eq!(model.requests().len(), requests, "no more steps: {case}");
+            let result = lines(&world, &root).await.pop().unwrap();
+            let expected = if at + 1 < questions.len() {
+                "turn: You left my question open"
+            } else {
+                "turn: in some unit[]"
+            };
+            assert!(result.starts_with(expected), "{case}: {result}");
+            let late = world.client().answer(question.id, text("too late")).await;
+            assert!(late.is_err(), "{case}: {late:?}");
+            assert_eq!(world.audit().await, []);
+        }
     }
 }
 
-/// Shows: S3-R036, S3-R037, S3-R038, S3-R041, S3-R049, S3-R050.
+/// The states of an agent that its tree has reported, without repetitions.
+async fn states(world: &World, agent: &Agent) -> Vec<AgentState> {
+    let id = agent.id;
+    let is_end =
+        |event: &EventBody| matches!(event, EventBody::AgentStatus { status, .. } if status.is_terminal());
+    let events = world.until(agent.root, |event| event.agent == id && is_end(&event.body)).await;
+    let own = events.iter().filter(|event| event.agent == id);
+    let mut states: Vec<AgentState> = own
+        .filter_map(|event| match event.body {
+            EventBody::AgentStatus { status, waiting_on, .. } => {
+                Some(AgentState::of(status, waiting_on, Unread::Nothing))
+            }
+            _ => None,
+        })
+        .collect();
+    states.dedup();
+    states
+}
+
+/// Shows: S3-R024, S3-R025, S3-R035.
 #[tokio::test]
-async fn children_explore_four_parts_beside_the_main_work_and_are_joined_whatever_became_of_them() {
-    let world = Mind { subquestions: 6, ..CLEAR }.world().start().await;
+async fn the_user_is_awaited_during_each_question_and_the_agent_is_running_again_after_the_answer() {
+    use AgentState::{AwaitingUser, Completed, Running};
+    let world = Mind { missing: 3, ..WHOLE }.world().start().await;
     let root = world.ask("Go.").await;
-    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
-    let tree = world.client().tree(root.id).await.unwrap();
-    assert_eq!(tree.len(), 5, "the root and four children: {tree:?}");
-    let all = lines(&world, &root).await;
-    let at = |wanted: &str| all.iter().position(|line| line.contains(wanted)).expect(wanted);
-    assert!(at("the main answer") < at("did part 0"), "results are withheld until the join: {all:?}");
-    for part in [0, 2, 3] {
-        assert_eq!(
-            all.iter().filter(|line| line.contains(&format!("did part {part}"))).count(),
-            1,
-            "{all:?}"
-        );
+    let questions = ["Which one?", "How many? 0", "How many? 1", "How many? 2", "Metric?"];
+    answer_all(&world, &root, &questions).await;
+    let mut expected = vec![Running];
+    (0..5).for_each(|_| expected.extend([AwaitingUser, Running]));
+    expected.push(Completed);
+    assert_eq!(states(&world, &root).await, expected);
+}
+
+/// Shows: S3-R026.
+#[tokio::test]
+async fn what_the_user_answered_is_known_to_every_step_that_follows() {
+    let mind = Mind { subquestions: 0, ..WHOLE };
+    let model = mind.model();
+    let world = mind.world_with(model.clone(), |_| {}).start().await;
+    let root = world.ask("Go.").await;
+    answer(&world, &root, "Which one?", text("the red one")).await;
+    answer(&world, &root, "How many? 0", text("seven")).await;
+    answer(&world, &root, "Metric?", text("of course")).await;
+    world.ended(root.id).await;
+    let knows = |known: &str| {
+        let requests = model.requests().into_iter();
+        let know = requests.map(|request| (asked(&request), texts(&request).contains(known)));
+        know.collect::<Vec<_>>()
+    };
+    use Asked::{Clarify, Main, Missing, Subquestions, Summary};
+    let steps = [Clarify, Missing, Missing, Subquestions, Main, Summary, Summary];
+    for (known, since) in [("the red one", 1), ("seven", 2), ("of course", 6)] {
+        let expected: Vec<_> = steps.iter().enumerate().map(|(at, step)| (*step, at >= since)).collect();
+        assert_eq!(knows(known), expected, "{known}");
     }
-    let tasks = world.client().tasks(Some(root.id), None, Page::default()).await.unwrap();
-    assert_eq!(tasks.len(), 4);
-    for child in tree.iter().filter(|agent| agent.id != root.id) {
-        let lines = lines(&world, child).await;
-        assert!(!lines.iter().any(|line| line.starts_with("decision")), "the main step only: {lines:?}");
+}
+
+/// Shows: S3-R045.
+#[tokio::test]
+async fn the_main_loop_ends_at_its_limit_and_is_summed_up_with_what_the_children_found() {
+    for (main, turns, reason) in
+        [(MainWork::Endless, 20, StopReason::MaxSteps), (MainWork::GoesInCircles, 5, StopReason::Stalled)]
+    {
+        let mind = Mind { missing: 1, subquestions: 2, main, ..CLEAR };
+        let model = mind.model();
+        let world = mind.world_with(model.clone(), |_| {}).start().await;
+        let root = world.ask("Go.").await;
+        answer(&world, &root, "How many? 0", text("seven")).await;
+        world.ended(root.id).await;
+        let run = run_of(&world, &root).await;
+        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(reason)));
+        let made = model.requests().iter().filter(|request| asked(request) == Asked::Main).count();
+        assert_eq!(made, turns, "decisions do not count");
+        let lines = lines(&world, &root).await;
+        assert!(lines.contains(&"message: did part 0".to_owned()), "{lines:?}");
+        assert_eq!(lines.last().unwrap(), "turn: in some unit[]");
+        assert_eq!(world.audit().await, []);
     }
+}
+
+/// The children of the instruction that was dropped are deleted, and the main loop has all its turns again.
+#[tokio::test]
+async fn the_limit_of_the_main_loop_begins_anew_with_a_new_instruction() {
+    let mind = Mind { subquestions: 1, child: |_| Child::Asks, main: MainWork::Endless, ..CLEAR };
+    let model = mind.model();
+    let world = mind.world_with(model.clone(), |kind| kind.limits.max_steps = 3).start().await;
+    let root = world.ask("Go.").await;
+    let main = || model.requests().into_iter().filter(|request| asked(request) == Asked::Main).count();
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    assert_eq!(
+        (main(), world.client().agent(root.id).await.unwrap().waiting_on),
+        (3, Some(WaitingOn::Agent))
+    );
+    world.client().intervene(root.id, Action::Modify, Some("Enough.")).await.unwrap();
+    let open = async || {
+        world.client().questions(Some(root.id), Some(QuestionStatus::Open), Page::default()).await.unwrap()
+    };
+    let is_new = |open: &Vec<Question>| open.iter().any(|one| one.agent != question.agent);
+    eventually("the new child asks", open, is_new).await;
+    let new = open().await.into_iter().find(|one| one.agent != question.agent).unwrap();
+    world.client().answer(new.id, text("this one")).await.unwrap();
+    world.ended(root.id).await;
+    let run = run_of(&world, &root).await;
+    assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    assert_eq!(main(), 4, "the last one answers");
     assert_eq!(world.audit().await, []);
+}
+
+/// Limits of the whole run, and a kind for which a limit is a failure, end the exploration.
+#[tokio::test]
+async fn a_limit_that_is_not_the_loops_own_ends_the_exploration() {
+    use entourage_types::OnLimit::{Fail, Finish};
+    for (on_limit, max_tokens, status, reason) in [
+        (Fail, 2_000_000, Status::Failed, StopReason::MaxSteps),
+        (Finish, 100, Status::Succeeded, StopReason::MaxTokens),
+    ] {
+        let mind = Mind { main: MainWork::Endless, ..CLEAR };
+        let world = mind.world_with(mind.model(), |kind| {
+            kind.on_limit = on_limit;
+            kind.limits.max_tokens = max_tokens;
+        });
+        let world = world.start().await;
+        let root = world.ask("Go.").await;
+        world.ended(root.id).await;
+        let run = run_of(&world, &root).await;
+        assert_eq!((run.status, run.stop_reason), (status, Some(reason)));
+        assert_eq!(world.audit().await, []);
+    }
 }
 
 #[tokio::test]
@@ -202,21 +251,26 @@ async fn a_new_instruction_begins_the_step_that_it_meets_anew_and_keeps_what_was
     assert_eq!(world.audit().await, []);
 }
 
-fn whole_story() -> Story {
-    Story::new(["Go."], |_| WHOLE.world().store(MemoryStore::default()))
-        .person(|question| match question.text.as_str() {
-            "Metric?" | "Which one?" => PersonAction::Answer(text("yes")),
-            _ => PersonAction::Answer(text("seven")),
-        })
-        .agents_in_any_order()
-}
-
-/// Shows: INV-03.
-#[tokio::test(flavor = "multi_thread")]
-async fn an_exploration_survives_a_crash_at_every_commit() {
-    let undisturbed = whole_story().run(1, &[]).await;
-    assert_eq!(undisturbed.transcripts.len(), 5);
-    assert_eq!(undisturbed.transcripts[0].last().unwrap(), "turn: in metres[]");
-    let points = whole_story().survives([1], 1).await;
-    assert!(points >= 100, "{points}");
+/// Both come before the agent reads either.
+#[tokio::test]
+async fn an_answer_given_before_a_new_instruction_stays() {
+    let mind = Mind { ambiguous: true, ..CLEAR };
+    let model = mind.model();
+    let world = mind.world_with(model.clone(), |_| {}).start().await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    let paused = async || world.client().agent(root.id).await.unwrap().waiting_on;
+    eventually("it is paused", paused, |on| *on == Some(WaitingOn::Resume)).await;
+    world.client().answer(question.id, text("the red one")).await.unwrap();
+    world.client().intervene(root.id, Action::Modify, Some("Go elsewhere.")).await.unwrap();
+    world.client().intervene(root.id, Action::Resume, None).await.unwrap();
+    answer(&world, &root, "Which one?", text("this one")).await;
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, &root).await;
+    assert!(lines.contains(&"output: the red one".to_owned()), "{lines:?}");
+    let again = texts(&model.requests()[1]);
+    assert!(again.contains("the red one") && again.contains("Go elsewhere."), "{again}");
+    assert_eq!(world.audit().await, []);
 }

@@ -557,7 +557,8 @@ pub(crate) async fn intervene_once(
     let Err(error) = told else { return world };
     assert!(world.faults().is_dead(), "{error:?}");
     let world = world.restart(Faults::default()).await;
-    if !actions(&world, agent).await.iter().any(|(done, _)| *done == action) {
+    let done = world.client().interventions(agent, Page::default()).await.unwrap();
+    if !done.iter().any(|done| done.action == action && done.text.as_deref() == text) {
         person(&world).intervene(agent, action, text).await.unwrap();
     }
     world

@@ -4,7 +4,7 @@ use entourage_engine::{DecisionRequest, Interrupt, Run};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, World, plain};
-use entourage_types::{Action, Agent, Author, ItemBody, QuestionStatus, Status};
+use entourage_types::{Action, Agent, Answer, Author, ItemBody, Question, QuestionStatus, Status};
 use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
 
@@ -101,6 +101,10 @@ async fn change_with(at: u64, fault: Fault) -> u64 {
     .await;
     let open = Some(QuestionStatus::Open);
     assert_eq!(world.client().questions(Some(root.id), open, Page::default()).await.unwrap(), []);
+    let run = world.client().runs(root.id, Page::default()).await.unwrap().remove(0);
+    let mut steps = world.client().steps(run.id).await.unwrap();
+    steps.retain(|step| step.state.is_open());
+    assert_eq!(steps, [], "the join of the dropped round waits for nothing");
     assert_eq!(world.audit().await, []);
     faults.commits()
 }
@@ -123,6 +127,39 @@ async fn a_phase_that_begins_anew_survives_a_crash_at_every_commit() {
             within(&format!("{fault:?} at commit {at}"), change_with(at, fault)).await;
         }
     }
+}
+
+async fn asks(run: &mut Run<'_>) -> Result<String, Interrupt> {
+    Ok(format!("{:?}", run.ask_user("colour", "Which colour?", &[]).await?))
+}
+
+/// The phase begins anew before the program learns what became of the call.
+#[tokio::test]
+async fn what_became_of_a_call_that_an_instruction_dropped_is_hidden_from_the_program() {
+    let world = World::builder(model()).tools(first_tools()).kinds(team()).program(&["ask_user"], |run| {
+        async move {
+            run.receive().await?;
+            let said = run.phase("ask", |run| asks(run).boxed()).await?;
+            Ok(run.say(said))
+        }
+        .boxed()
+    });
+    let world = world.start().await;
+    let root = world.ask("Go.").await;
+    let dropped = world.question(root.id).await;
+    world.asleep(&root).await;
+    world.client().intervene(root.id, Action::Modify, Some("Dance.")).await.unwrap();
+    let open = async || {
+        let open = Some(QuestionStatus::Open);
+        world.client().questions(Some(root.id), open, Page::default()).await.unwrap()
+    };
+    let is_new = |open: &Vec<Question>| open.iter().any(|one| one.id != dropped.id);
+    let new = eventually("it asks again", open, is_new).await.remove(0);
+    world.client().answer(new.id, Answer::Text("red".into())).await.unwrap();
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    assert_eq!(lines.last().unwrap(), r#"turn: Answered("red")[]"#);
+    assert!(!lines.iter().any(|line| line.contains("Returned")), "{lines:?}");
 }
 
 /// Outside of a phase, a program reads an instruction as any message.

@@ -5,7 +5,7 @@ mod decisions;
 mod settings;
 
 use async_trait::async_trait;
-use entourage_types::{Kind, StopReason, tool_names};
+use entourage_types::{Kind, OnLimit, StopReason, tool_names};
 use futures::FutureExt;
 
 use super::{Program, converse};
@@ -82,8 +82,6 @@ async fn ask_user(run: &mut Run<'_>, question: &str) -> Result<Asked, Interrupt>
         CallResult::Answered(_) => Ok(Asked::Answered),
         CallResult::Declined | CallResult::Expired => Ok(Asked::LeftOpen),
         CallResult::Returned(output) => {
-            // If an instruction took the question's place, it is read here, and the phase begins anew.
-            run.receive().await?;
             Err(Interrupt::failed(format!("a question could not be asked: {}", output.text)))
         }
     }
@@ -99,9 +97,22 @@ async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<(), Interrupt>
         work.extend(found.take(settings.max_subquestions).map(|text| NewTask { kind: kind.clone(), text }));
     }
     let children = run.spawn("children", work).await?;
-    converse(run).await?;
+    main_work(run).await?;
     run.join(&children).await?;
     Ok(())
+}
+
+/// The main work. A limit of its loop ends the loop alone (S3-R045): what was found until then is summed up with what the
+/// children find. The kind says so, as for any run (`on_limit: finish`); otherwise the limit ends the run.
+async fn main_work(run: &mut Run<'_>) -> Result<(), Interrupt> {
+    match converse(run).await {
+        Err(Interrupt::Stopped(stop))
+            if stop.reason.is_of_loop() && run.kind().on_limit == OnLimit::Finish =>
+        {
+            Ok(())
+        }
+        done => done.map(drop),
+    }
 }
 
 /// Sums up what the agent and its children found. A last question is asked only if its answer would change the result;

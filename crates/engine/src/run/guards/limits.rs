@@ -186,9 +186,9 @@ impl<'r> RunLimits<'r> {
         })
     }
 
-    /// Returns the items of this run, latest first.
+    /// Returns the items of this run since the last instruction with which a phase began anew, latest first.
     fn latest_first(&self) -> impl Iterator<Item = &'r Item> + use<'r> {
-        self.transcript.latest_of(self.record.id)
+        self.transcript.latest_of(self.record.id).take_while(|item| !begins_anew(item))
     }
 
     /// Returns how long this run has been at work, in this activation and in those before.
@@ -212,7 +212,12 @@ impl<'r> RunLimits<'r> {
 
 /// Whether the last of these items belongs to a run whose last model call was announced.
 pub(crate) fn is_last_announced(items: &[Item], run: RunId) -> bool {
-    items.iter().rev().take_while(|item| item.run == run).any(is_last_call)
+    items.iter().rev().take_while(|item| item.run == run && !begins_anew(item)).any(is_last_call)
+}
+
+/// Whether a phase begins anew with this item: so do the limits of the loop in it.
+fn begins_anew(item: &Item) -> bool {
+    matches!(item.step, Some(StepKey::Replaced(_)))
 }
 
 fn is_last_call(item: &Item) -> bool {

@@ -79,6 +79,18 @@ impl Run<'_> {
         self.read_inbox(InboxShare::All).await
     }
 
+    /// Lets an instruction that has come take the place of the present phase, so that the program reads nothing of the
+    /// calls that the instruction dropped.
+    pub(in crate::run) async fn give_way(&mut self) -> Result<()> {
+        let is_instruction =
+            |post: &Post| matches!(post.body, PostBody::Intervention { action: Action::Modify, .. });
+        let is_due = self.steps.phase().is_some() && !self.replaying();
+        if is_due && self.inbox.posts().iter().any(is_instruction) {
+            self.read_inbox(InboxShare::All).await?;
+        }
+        Ok(())
+    }
+
     /// Lets interventions and the end of the process take effect.
     async fn look_out(&mut self) -> Result<()> {
         if self.control.cancel().is_cancelled() {

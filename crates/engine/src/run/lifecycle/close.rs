@@ -3,14 +3,19 @@
 
 use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post, PostBody,
-    Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey, StopReason, Task, TaskResult,
-    Time, ToolCall, WaitingOn, Wakeup, plain,
+    About, Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post,
+    PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey, StopReason, Task,
+    TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
-    Interrupt, Run, Stop, inbox::Taken, lifecycle::session::idle_id, tools::doubt::may_have_taken_effect,
-    tools::output_limits::failed, trace::RunSpans,
+    Interrupt, Run, Stop,
+    inbox::Taken,
+    lifecycle::session::idle_id,
+    questions::reply::{Reply, reply_of},
+    tools::doubt::may_have_taken_effect,
+    tools::output_limits::failed,
+    trace::RunSpans,
 };
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -234,6 +239,7 @@ impl Run<'_> {
         for call in open {
             let step = self.steps.of_call(&call).cloned();
             let asked = step.as_ref().and_then(Step::question).cloned();
+            let said = asked.as_ref().and_then(|asked| self.take_answer(&call, asked, writes));
             let in_doubt = if step.as_ref().is_some_and(may_have_taken_effect) {
                 "; it may have taken effect"
             } else {
@@ -246,7 +252,7 @@ impl Run<'_> {
             // If a person has answered, the output must not say that no answer came.
             let how = if was_answered { "answered too late" } else { "not answered" };
             let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
-            let kept = step.as_ref().and_then(Step::output).cloned();
+            let kept = said.or_else(|| step.as_ref().and_then(Step::output).cloned());
             let body = kept.unwrap_or_else(|| {
                 let unanswered = failed(&call, format!("{how}: {cause}{in_doubt}"));
                 let unanswered = Output { effect: given_away, ..unanswered };
@@ -256,6 +262,25 @@ impl Run<'_> {
             writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
         }
         Ok(())
+    }
+
+    /// Takes the answer to a question for information that the run has yet to read: it is kept, also if the work that
+    /// needed it is dropped.
+    fn take_answer(
+        &mut self,
+        call: &ToolCall,
+        asked: &OpenQuestion,
+        writes: &mut Vec<Write>,
+    ) -> Option<Output> {
+        if asked.about != About::Information {
+            return None;
+        }
+        let Taken { post, consume } = self.inbox.take_reply(call.id)?;
+        writes.push(consume);
+        match reply_of(call, Some(asked), &post) {
+            Reply::Output(output) => Some(output),
+            Reply::Begin(_) => None,
+        }
     }
 
     /// Closes the question of a call that ends. Returns whether a person had answered it.

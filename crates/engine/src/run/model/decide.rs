@@ -76,7 +76,7 @@ impl DecisionRequest {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the decision `{name}` failed: {why}")]
 pub struct DecisionFailed {
-    /// The name of the decision.
+    /// The name of the decision, with its phase.
     pub name: String,
     /// The cause: the last answer did not fit the schema, no model could answer, or a limit was reached.
     pub why: String,
@@ -116,7 +116,7 @@ impl Run<'_> {
         Ok(match decision.outcome {
             DecisionOutcome::Value(value) => Ok(value),
             DecisionOutcome::Refused { why, .. } | DecisionOutcome::Failed(why) => {
-                Err(DecisionFailed { name: name.to_owned(), why })
+                Err(DecisionFailed { name: decision.name, why })
             }
         })
     }

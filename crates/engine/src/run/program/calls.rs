@@ -74,6 +74,7 @@ impl Run<'_> {
             self.call_tools(&turn.calls).await?;
             self.offered.offer_to_program(false, self.engine, &self.agent, &self.kind);
         }
+        self.give_way().await?;
         let outputs = turn.calls.iter().filter_map(|call| self.output_of(call.id).cloned());
         Ok(outputs.map(CallResult::from).collect())
     }

@@ -3,6 +3,7 @@
 
 mod clock;
 mod dice;
+pub(crate) mod explorer;
 mod planted;
 mod planted_at_node;
 mod program;
