@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use entourage_engine::{Budgets, Clock, Engine, Kinds, SystemClock, dispatch};
 use entourage_store::Store;
-use entourage_tools::{Settings as ToolSettings, Tool, builtin};
+use entourage_tools::{Files, Settings as ToolSettings, Tool, Toolbox, builtin};
 use entourage_types::{Kind, Owner};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -26,6 +26,9 @@ use crate::{
 /// The kind of its agents.
 const EXPLORER: &str = "explorer";
 
+/// What a program changes of a kind.
+type Change = Box<dyn FnOnce(&mut Kind) + Send>;
+
 /// Builds an explorer.
 #[must_use]
 pub struct ExplorerBuilder {
@@ -33,7 +36,7 @@ pub struct ExplorerBuilder {
     directory: Option<PathBuf>,
     kept: Option<Kept>,
     model: Option<ModelChoice>,
-    change: Option<Box<dyn FnOnce(&mut Kind) + Send>>,
+    change: Option<Change>,
     own_tools: Vec<Arc<dyn Tool>>,
     tools: Option<ToolSettings>,
     budgets: Option<Budgets>,
@@ -158,54 +161,25 @@ impl ExplorerBuilder {
             (None, Some(directory)) => Some(Settings::load(Some(directory), None)?),
             (None, None) => None,
         };
-        let otherwise = self.otherwise.unwrap_or(match (&self.kept, &settings) {
+        let settings = settings.as_ref();
+        let otherwise = self.otherwise.unwrap_or(match (&self.kept, settings) {
             (None, Some(_)) => WithoutHandler::KeepOpen,
             _ => WithoutHandler::Decline,
         });
-        let mut kinds = match &settings {
-            Some(settings) => loaded_kinds(settings)?.0,
-            None => Kinds::builtin(),
-        };
-        let mut kind = Kind::clone(&*kinds.named(EXPLORER)?);
-        kind.tools.get_or_insert_default().extend(self.own_tools.iter().map(|tool| tool.name().to_owned()));
-        if let Some(change) = self.change {
-            change(&mut kind);
-        }
-        let name = kind.name.clone();
-        // Without settings there are no other agents than its own.
-        kinds = if settings.is_some() { kinds.with(kind) } else { Kinds::none().with(kind) };
-        let model = chosen_model(self.model, || match &settings {
-            Some(settings) => Ok(settings.clone()),
-            None => Settings::load(None, None),
-        })
-        .await?;
-        let of_settings = || settings.as_ref().map(tool_settings).unwrap_or_default();
-        let tool_settings = self.tools.unwrap_or_else(of_settings);
-        let (servers, problems) = named_once(tool_settings.mcp.clone());
+        let (kinds, name) = kinds(settings, &self.own_tools, self.change)?;
+        let model =
+            chosen_model(self.model, || settings.cloned().map_or_else(|| Settings::load(None, None), Ok))
+                .await?;
+        let tools = self.tools.or_else(|| settings.map(tool_settings)).unwrap_or_default();
+        let (servers, problems) = named_once(tools.mcp.clone());
         for problem in problems {
             tracing::warn!("{problem}; continuing without its tools");
         }
-        let mut tools = builtin(tool_settings);
-        for tool in self.own_tools {
-            tools.add(tool).map_err(|error| Error::Explorer(error.to_string()))?;
-        }
-        let budgets =
-            self.budgets.or_else(|| settings.as_ref().map(|settings| settings.budget.clone().into()));
-        let dispatch = match &settings {
-            Some(settings) => dispatch_settings(&settings.dispatch),
-            None => dispatch::Settings::default(),
-        };
-        let closable = Arc::new(Closable::new(match (self.kept, &settings) {
-            (Some(kept), _) => kept.open()?,
-            (None, Some(settings)) => open_database(settings).await?,
-            (None, None) => {
-                return Err(Error::Explorer(
-                    "no place is set to keep everything: add `.in_memory()`, `.database(\"explorer.db\")` or \
-                     `.directory(\"…\")`"
-                        .into(),
-                ));
-            }
-        }));
+        let tools = toolbox(tools, self.own_tools)?;
+        let budgets = self.budgets.or_else(|| settings.map(|settings| settings.budget.clone().into()));
+        let dispatch = settings
+            .map_or_else(dispatch::Settings::default, |settings| dispatch_settings(&settings.dispatch));
+        let closable = Arc::new(Closable::new(store(self.kept, settings).await?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let stop = CancellationToken::new();
         let engine = Engine::builder(Arc::clone(&store), model)
@@ -217,8 +191,7 @@ impl ExplorerBuilder {
             .give_up_after(dispatch.give_up_after)
             .stopping(stop.clone())
             .build();
-        let kind = engine.kinds().named(&name)?;
-        engine.check_kind(&kind).map_err(Error::Explorer)?;
+        engine.check_kind(&*engine.kinds().named(&name)?).map_err(Error::Explorer)?;
         for finding in engine.leave_out_unusable() {
             tracing::warn!("{finding}; continuing without this kind");
         }
@@ -240,6 +213,51 @@ impl ExplorerBuilder {
             tokio::join!(asking, work(engine, store, clock, dispatch, stop));
         }));
         Ok(Explorer { home: Arc::new(home), handler: current, kind: name })
+    }
+}
+
+/// The kinds, and the name of the one that explores. Without settings there are no others.
+fn kinds(
+    settings: Option<&Settings>,
+    own_tools: &[Arc<dyn Tool>],
+    change: Option<Change>,
+) -> Result<(Kinds, String)> {
+    let kinds = match settings {
+        Some(settings) => loaded_kinds(settings)?.0,
+        None => Kinds::builtin(),
+    };
+    let mut kind = Kind::clone(&*kinds.named(EXPLORER)?);
+    kind.tools.get_or_insert_default().extend(own_tools.iter().map(|tool| tool.name().to_owned()));
+    if let Some(change) = change {
+        change(&mut kind);
+    }
+    let name = kind.name.clone();
+    let others = if settings.is_some() { kinds } else { Kinds::none() };
+    Ok((others.with(kind), name))
+}
+
+/// The built-in tools with those of the program.
+fn toolbox(settings: ToolSettings, own: Vec<Arc<dyn Tool>>) -> Result<Toolbox> {
+    if let Some(files) = settings.files.clone() {
+        Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
+    }
+    let mut tools = builtin(settings);
+    for tool in own {
+        tools.add(tool).map_err(|error| Error::Explorer(error.to_string()))?;
+    }
+    Ok(tools)
+}
+
+/// The store that was chosen, or that of the settings.
+async fn store(kept: Option<Kept>, settings: Option<&Settings>) -> Result<Arc<dyn Store>> {
+    match (kept, settings) {
+        (Some(kept), _) => kept.open(),
+        (None, Some(settings)) => open_database(settings).await,
+        (None, None) => Err(Error::Explorer(
+            "no place is set to keep everything: add `.in_memory()`, `.database(\"explorer.db\")` or \
+             `.directory(\"…\")`"
+                .into(),
+        )),
     }
 }
 

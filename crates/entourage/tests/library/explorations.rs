@@ -1,9 +1,6 @@
 //! Tests of explorations from a program: the stream and its result, the tree, and who answers.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::Arc;
 
 use entourage::{
     Error,
@@ -145,7 +142,7 @@ async fn an_agent_that_makes_no_sense_is_refused_and_not_started() {
     let explorer = builder().without_handler(WithoutHandler::KeepOpen).in_memory().open().await.unwrap();
     let mut active = explorer.agent("a vague wish").agent_id("first").await.unwrap();
     asked(&mut active).await;
-    let why = |refused: entourage::Result<AgentStream>| refused.err().expect("it is refused").to_string();
+    let why = |refused: entourage::Result<AgentStream>| refused.expect_err("it is refused").to_string();
     assert!(why(explorer.agent(" ").await).contains("blank"));
     assert!(why(explorer.agent(Vec::new()).await).contains("neither a prompt nor a message"));
     assert!(why(explorer.agent("x").agent_id("first").await).contains("first"));
@@ -278,7 +275,7 @@ async fn a_handler_that_fails_or_panics_is_logged_and_declines() {
 #[tokio::test]
 async fn a_question_of_one_agent_holds_up_no_other_agent_and_no_other_question() {
     let explorer = opened().await;
-    let (first, held) = (Arc::new(Notify::new()), Arc::clone(&Arc::new(Notify::new())));
+    let (first, held) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (told, waits) = (Arc::clone(&first), Arc::clone(&held));
     explorer.set_query_user_handler(move |agent, _| {
         let (told, waits) = (Arc::clone(&told), Arc::clone(&waits));
@@ -325,13 +322,28 @@ async fn the_handler_can_be_replaced_at_run_time() {
     assert!(result(third).await.unwrap().contains("left my question open"));
 }
 
-/// Drops its count when its future is dropped.
-struct Dropped(Arc<AtomicUsize>);
+/// Tells when it is dropped.
+struct TellsOfDrop(Arc<Notify>);
 
-impl Drop for Dropped {
+impl Drop for TellsOfDrop {
     fn drop(&mut self) {
-        self.0.fetch_add(1, Ordering::SeqCst);
+        self.0.notify_one();
     }
+}
+
+/// A handler that tells when it is asked, never answers, and tells when its future is dropped.
+fn never_answers(explorer: &Explorer) -> (Arc<Notify>, Arc<Notify>) {
+    let (put, taken_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (told, back) = (Arc::clone(&put), Arc::clone(&taken_back));
+    explorer.set_query_user_handler(move |_, _| {
+        let tells = TellsOfDrop(Arc::clone(&back));
+        told.notify_one();
+        async move {
+            let _tells = tells;
+            std::future::pending::<Option<String>>().await
+        }
+    });
+    (put, taken_back)
 }
 
 /// Shows: S3-R086, S3-R102.
@@ -340,21 +352,12 @@ async fn a_question_from_before_a_restart_reaches_the_handler() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("explorer.db");
     let explorer = builder().database(&path).open().await.unwrap();
-    let (put, dropped) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
-    let (told, count) = (Arc::clone(&put), Arc::clone(&dropped));
-    explorer.set_query_user_handler(move |_, _| {
-        let dropped = Dropped(Arc::clone(&count));
-        told.notify_one();
-        async move {
-            let _dropped = dropped;
-            std::future::pending::<Option<String>>().await
-        }
-    });
+    let (put, taken_back) = never_answers(&explorer);
     let stream = explorer.agent("a vague wish").agent_id("wish").await.unwrap();
     within("the handler is asked", put.notified()).await;
     within("it is closed", explorer.close()).await;
     assert!(matches!(result(stream).await, Err(Error::Closed)));
-    assert_eq!(dropped.load(Ordering::SeqCst), 1, "nobody waits for that handler any more");
+    within("nobody waits for that handler any more", taken_back.notified()).await;
 
     let next = builder().database(&path).query_user_handler(|_, _| async { some("the red one") });
     let next = next.open().await.expect("nobody holds the database");
@@ -366,22 +369,7 @@ async fn a_question_from_before_a_restart_reaches_the_handler() {
 #[tokio::test]
 async fn a_question_that_is_closed_meanwhile_is_taken_back_from_the_handler() {
     let explorer = opened().await;
-    let (put, taken_back) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    struct TellsOfDrop(Arc<Notify>);
-    impl Drop for TellsOfDrop {
-        fn drop(&mut self) {
-            self.0.notify_one();
-        }
-    }
-    let (told, back) = (Arc::clone(&put), Arc::clone(&taken_back));
-    explorer.set_query_user_handler(move |_, _| {
-        let tells = TellsOfDrop(Arc::clone(&back));
-        told.notify_one();
-        async move {
-            let _tells = tells;
-            std::future::pending::<Option<String>>().await
-        }
-    });
+    let (put, taken_back) = never_answers(&explorer);
     let mut stream = explorer.agent("a vague wish").agent_id("wish").await.unwrap();
     asked(&mut stream).await;
     within("the handler is asked", put.notified()).await;
