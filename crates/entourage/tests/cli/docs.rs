@@ -186,7 +186,10 @@ fn the_commands_shown_in_the_docs_run_in_order() {
             run.push(name);
         }
     }
-    assert_eq!(run, ["README.md", "docs/agency.md", "docs/chats.md", "docs/explorations.md", "docs/upgrade.md"]);
+    assert_eq!(
+        run,
+        ["README.md", "docs/agency.md", "docs/chats.md", "docs/explorations.md", "docs/upgrade.md"]
+    );
 }
 
 /// The database has every view under the name that the README gives it.
