@@ -7,6 +7,7 @@
 pub mod counts;
 mod cpu;
 mod engine;
+mod explore;
 mod floor;
 mod hostile;
 mod model;
@@ -72,6 +73,8 @@ enum What {
     P2,
     /// One delegation and back, and how the cost grows with depth
     P3,
+    /// An exploration with four agents below it, over five plain runs and its decisions
+    Explore,
     /// One more turn on a long transcript: CPU, and bytes written
     P4,
     /// Start to listening and idle memory, with and without suspended agents
@@ -132,6 +135,7 @@ pub fn run() -> Result<ExitCode> {
         What::P1s => p1s::measure(&benches, cli.runs, &mut report)?,
         What::P2 => p2::measure(&benches, &mut report)?,
         What::P3 => p3::measure(&benches, cli.runs, &mut report)?,
+        What::Explore => explore::measure(&benches, cli.runs, &mut report)?,
         What::P4 => p4::measure(&benches, &mut report)?,
         What::P5 => p5::measure(&benches, &cli.binary, cli.agents, &mut report)?,
         What::P6 => p6::measure(&benches, &mut report)?,
@@ -146,6 +150,7 @@ pub fn run() -> Result<ExitCode> {
             p1s::measure(&benches, cli.runs, &mut report)?;
             p2::measure(&benches, &mut report)?;
             p3::measure(&benches, cli.runs, &mut report)?;
+            explore::measure(&benches, cli.runs, &mut report)?;
             p4::measure(&benches, &mut report)?;
             p6::measure(&benches, &mut report)?;
             p7::measure(&benches, &mut report)?;

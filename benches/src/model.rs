@@ -48,6 +48,8 @@ pub(crate) enum Script {
     Slow,
     /// A message to the caller's peer, if it has one, then an answer.
     Delegates,
+    /// What an exploration asks: each decision, and an answer of a few words.
+    Explores,
     /// An answer of a few words.
     Text,
     /// An answer of many tokens with a pause before each.
@@ -62,6 +64,7 @@ impl Script {
             Self::Calls => "calls",
             Self::Slow => "slow",
             Self::Delegates => "delegates",
+            Self::Explores => "explores",
             Self::Text => "text",
             Self::Tokens => "tokens",
             Self::Hostile => "hostile",
@@ -199,6 +202,7 @@ async fn complete(
             Some(peer) => delegate(&peer).into(),
             None => answers.text.clone(),
         },
+        "explores" => decision(&request).map_or_else(|| answers.text.clone(), |decided| said(decided).into()),
         "hostile" if answered == 0 => fetch(&request).into(),
         "tokens" | "hostile" => answers.tokens.clone(),
         _ => answers.text.clone(),
@@ -231,6 +235,20 @@ fn call(answered: usize) -> Vec<Bytes> {
     let number = format!(",\"page\":{answered}");
     let pieces = ["{\"query\":", "\"the weather in Oslo\"", &number, "}"];
     call_of(answered, crate::engine::TOOL, &pieces)
+}
+
+/// What is decided, by the prompts of the kinds of `explore.rs`.
+const DECISIONS: [(&[u8], &str); 5] = [
+    (b"Decide: ambiguous", r#"{"ambiguous":false,"question":""}"#),
+    (b"Decide: missing", r#"{"missing":false,"question":""}"#),
+    (b"Decide: four parts", r#"{"subquestions":["the first","the second","the third","the fourth"]}"#),
+    (b"Decide: no parts", r#"{"subquestions":[]}"#),
+    (b"Decide: the result", r#"{"summary":"It is so.","needs_more_info":false,"question":""}"#),
+];
+
+/// The decision that a request asks for, if it asks for one.
+fn decision(request: &[u8]) -> Option<&'static str> {
+    DECISIONS.iter().find(|(prompt, _)| count(request, prompt) > 0).map(|(_, decided)| *decided)
 }
 
 /// A message to a peer.
@@ -270,6 +288,11 @@ fn peer(request: &[u8]) -> Option<String> {
 /// An answer of this many tokens.
 fn text(tokens: usize) -> Vec<Bytes> {
     stream_of((0..tokens).map(|n| json!({ "content": format!(" word{n}") })).collect(), "stop")
+}
+
+/// An answer with this text.
+fn said(text: &str) -> Vec<Bytes> {
+    stream_of(vec![json!({ "content": text })], "stop")
 }
 
 fn stream_of(deltas: Vec<Value>, reason: &str) -> Vec<Bytes> {

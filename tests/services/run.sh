@@ -49,6 +49,7 @@ if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model
   run_tests "what a small model gets done" eval::a_small_model
   run_tests "the main job with a real language model" main_job::
   run_tests "the examples with a real language model" examples::
+  run_tests "explorations with a real language model" explorations::
   bash $HERE/local-model.sh stop
 else
   missing $? "the eval, the main job and the examples with a real language model"
@@ -58,6 +59,18 @@ bash $HERE/schemathesis.sh run; described=$?
 case $described in
   0) passed=$((passed + 1)); echo "PASSED: every answer is as the API's description has it" ;;
   *) missing $described "every answer is as the API's description has it" ;;
+esac
+
+bash $HERE/ai-sdk.sh; parts=$?
+case $parts in
+  0) passed=$((passed + 1)); echo "PASSED: an exploration's chunks are parts of the AI SDK's stream" ;;
+  *) missing $parts "an exploration's chunks are parts of the AI SDK's stream" ;;
+esac
+
+bash $HERE/browser.sh; browser=$?
+case $browser in
+  0) passed=$((passed + 1)); echo "PASSED: a browser follows an exploration through restarts" ;;
+  *) missing $browser "a browser follows an exploration through restarts" ;;
 esac
 
 bash $HERE/outages.sh; outages=$?

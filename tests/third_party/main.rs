@@ -4,6 +4,7 @@
 
 mod eval;
 mod examples;
+mod explorations;
 mod faults;
 mod main_job;
 mod wires;

@@ -29,6 +29,10 @@ pub struct Kind {
     /// The program it runs.
     #[schema(value_type = String, example = "react")]
     pub program: ProgramName,
+    /// What its file gives the program, prompts included: for the operator alone, like the source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub program_settings: Option<Value>,
     /// The kinds that it may write to and spawn.
     pub peers: Vec<String>,
     /// Which of its texts is its answer.

@@ -68,6 +68,11 @@ schema! {
 }
 
 schema! {
+    /// The schema of the id by which a caller knows an agent: one that the caller gave it, or its own.
+    ExplorerAgentId = string()
+}
+
+schema! {
     /// The schema of a sub-agent's id.
     SubAgentId = agent()
 }

@@ -245,7 +245,7 @@ async fn a_stream_that_is_cut_at_any_byte_loses_doubles_and_reorders_nothing() {
         let (mut seen, mut last) = (Vec::new(), None);
         loop {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let bytes = usize::try_from(seed >> 33).unwrap() % 3_000 + 1;
+            let bytes = usize::try_from(seed >> 33).unwrap() % 12_000 + 1;
             let (part, id, ended) = stream.cut_after(bytes).await;
             seen.extend(part);
             last = id.or(last);

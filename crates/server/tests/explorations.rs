@@ -130,7 +130,9 @@ async fn overrides_and_answers_say_whether_they_were_done() {
     stream.until("finish").await;
     let mut stream = asked(&site, "scout").await;
     assert_eq!(post("scout/intervene", json!({"status": "deleted"})).await.expect(200), done);
-    assert_eq!(stream.until("agent-state").await.last().unwrap()["state"], "deleted");
+    let seen = stream.until("finish").await;
+    let last = seen.iter().rfind(|chunk| chunk["type"] == "agent-state").unwrap();
+    assert_eq!(last["state"], "deleted");
     assert_eq!(site.get("/agent/tree").await.expect(200), json!({}));
 }
 

@@ -27,7 +27,14 @@ async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
     site.follow(&chat, 0).await.until(|frame| frame.event == "question").await;
     let below = id(site.get(&format!("/api/chats/{chat}/sub-agents")).await.expect(200));
     let chats = [("ChatId", chat), ("SubAgentId", below)];
-    let others = [("AgentId", agent), question, ("RunId", run), ("TaskId", task), grant];
+    let others = [
+        ("ExplorerAgentId", agent.clone()),
+        ("AgentId", agent),
+        question,
+        ("RunId", run),
+        ("TaskId", task),
+        grant,
+    ];
     chats.into_iter().chain(others).collect()
 }
 
@@ -61,6 +68,8 @@ fn body(operation: &str) -> Option<Value> {
         "sendChatMessage" => Some(json!({"content": "hello"})),
         "answerQuestion" => Some(json!({"answer": "blue"})),
         "intervene" => Some(json!({"action": "pause"})),
+        "userIntervention" => Some(json!({"userComment": "delete"})),
+        "answerUserQuery" => Some(json!({"response": "blue"})),
         _ => None,
     }
 }
@@ -118,11 +127,16 @@ async fn every_route_answers_a_foreign_id_like_an_unknown_id() {
                 None => request,
             })
         };
-        let foreign = ask(&bob, id).await.problem(404, "not-found");
         let (prefix, _) = id.split_once('_').unwrap();
         let nothing = format!("{prefix}_{}", "0".repeat(32));
-        let unknown = ask(&bob, &nothing).await.problem(404, "not-found");
-        assert_eq!(foreign.detail.replace(id, &nothing), unknown.detail, "{method} {path}");
+        let [foreign, unknown] = [ask(&bob, id).await, ask(&bob, &nothing).await];
+        assert_eq!(foreign.text.replace(id, &nothing), unknown.text, "{method} {path}");
+        if path.starts_with("/agent/") {
+            // These have errors of their own form.
+            assert_eq!([foreign.status, unknown.status].map(|status| status.as_u16()), [404, 404]);
+        } else {
+            [foreign, unknown].map(|answer| answer.problem(404, "not-found"));
+        }
     }
     // No attempt has changed anything.
     let question = alice.get(&format!("/v1/questions/{}", things["QuestionId"])).await.expect(200);

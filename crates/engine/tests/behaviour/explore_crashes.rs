@@ -32,7 +32,7 @@ fn whole_story() -> Story {
         .agents_in_any_order()
 }
 
-/// Shows: INV-03, S3-R057, S3-R104.
+/// Shows: INV-03, S3-R057, S3-R104, S3-R105.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_exploration_survives_a_crash_at_every_commit() {
     let undisturbed = whole_story().run(1, &[]).await;

@@ -317,7 +317,7 @@ async fn written(client: &Client, tree: &[Agent]) -> BTreeMap<String, String> {
     texts
 }
 
-/// Shows: S3-R071, S3-R072, S3-R073, S3-R074, S3-R075, S3-R076, S3-R080.
+/// Shows: S3-R071, S3-R072, S3-R073, S3-R074, S3-R075, S3-R076, S3-R055, S3-R056, S3-R080.
 #[tokio::test]
 async fn a_whole_exploration_arrives_chunk_by_chunk() {
     let world = WHOLE.world().await;
@@ -427,7 +427,7 @@ async fn an_answer_whose_first_attempt_fails_begins_again_under_the_same_id() {
     assert_eq!(texts(&chunks), written(&client, &[client.agent(root.id).await.unwrap()]).await);
 }
 
-/// Shows: S3-R071, S3-R101.
+/// Shows: S3-R071, S3-R093, S3-R101.
 #[tokio::test]
 async fn a_declined_question_is_answered_with_null_and_the_exploration_ends_well() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;
@@ -438,9 +438,10 @@ async fn a_declined_question_is_answered_with_null_and_the_exploration_ends_well
     let all = kinds(&chunks, &root.id.to_string());
     assert!(all.contains(&"answer None".to_owned()), "{all:?}");
     assert!(all.ends_with(&["completed".into(), "result".into(), "finish stop".into()]), "{all:?}");
+    assert!(client.active_tree(None).await.unwrap().agents.is_empty(), "it has left the tree");
 }
 
-/// Shows: S3-R073, S3-R076.
+/// Shows: S3-R073, S3-R076, S3-R093.
 #[tokio::test]
 async fn the_stream_of_a_deleted_agent_ends_without_a_result_and_its_question_is_closed() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;
@@ -459,6 +460,7 @@ async fn the_stream_of_a_deleted_agent_ends_without_a_result_and_its_question_is
     assert_eq!(all[6..], ["answer None", "tool-result", "deleted", "result", "finish other"]);
     let [.., result, _] = &chunks[..] else { panic!("{chunks:?}") };
     assert_eq!(json_of(result)["result"], Value::Null);
+    assert!(client.active_tree(None).await.unwrap().agents.is_empty(), "it has left the tree");
     same(&chunks, &whole(&client, root.id).await);
 }
 
@@ -474,7 +476,7 @@ async fn the_stream_of_an_agent_that_fails_ends_with_its_error() {
     assert!(text.len() > 20 && !text.contains('_'), "a sentence for people: {text}");
 }
 
-/// Shows: S3-R073, S3-R076.
+/// Shows: S3-R061, S3-R073, S3-R076.
 #[tokio::test]
 async fn a_new_instruction_shows_as_modified_and_running_again() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;

@@ -174,6 +174,9 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     r#""final_output":""#,
                 ],
                 "docs/chats.md" => &[r#""role":"user","content":"And Nanga Parbat?""#],
+                "docs/explorations.md" => {
+                    &["Rehearsal: Which of these files", r#""agentId":"licences","parentId":null"#]
+                }
                 _ => panic!("{name} shows commands, and no words are expected of them: {ended:?}"),
             };
             for words in wanted {
@@ -183,7 +186,10 @@ fn the_commands_shown_in_the_docs_run_in_order() {
             run.push(name);
         }
     }
-    assert_eq!(run, ["README.md", "docs/agency.md", "docs/chats.md", "docs/upgrade.md"]);
+    assert_eq!(
+        run,
+        ["README.md", "docs/agency.md", "docs/chats.md", "docs/explorations.md", "docs/upgrade.md"]
+    );
 }
 
 /// The database has every view under the name that the README gives it.

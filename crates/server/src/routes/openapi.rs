@@ -8,7 +8,7 @@ use axum::{
 };
 use entourage_api::{
     CaughtUp, Delta, Hello, Problem,
-    schema::{AgentOrder, EventName, QuestionOrder},
+    schema::{AgentOrder, EventName, ExplorerAgentId, QuestionOrder},
 };
 use utoipa::{
     Modify, OpenApi,
@@ -35,6 +35,7 @@ use crate::{
     ),
     tags(
         (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
+        (name = "explorations", description = "Agents that explore, in one tree: streamed, overridden, answered."),
         (name = "agencies", description = "Agencies: a chart of agents, asked as one, by response or stream."),
         (name = "agents", description = "Create agents, write to them, follow them."),
         (name = "runs", description = "What agents did, step by step, and what it used."),
@@ -45,7 +46,7 @@ use crate::{
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument)),
+    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument)),
     security(("token" = [])),
     modifiers(&Common),
 )]

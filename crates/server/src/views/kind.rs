@@ -17,6 +17,7 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage, i
         tools: kind.tools.clone(),
         approval: kind.approval.iter().map(ToString::to_string).collect(),
         program: kind.program.clone(),
+        program_settings: kind.program_settings.clone().filter(|_| is_operator),
         peers: kind.peers.clone(),
         reply: kind.reply,
         conversational: kind.conversational,

@@ -231,3 +231,89 @@ impl From<Usage> for TokenUsage {
         Self { prompt_tokens, completion_tokens, total_tokens: usage.tokens() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::Usage;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What the type checker of the AI SDK is shown (`tests/services/ai-sdk.sh`) is what is sent.
+    ///
+    /// Shows: S3-R075.
+    #[test]
+    fn one_chunk_of_each_kind_is_as_it_is_checked_in() {
+        let checked_in = include_str!("../../../../../tests/services/ai-sdk/chunks.json");
+        let checked_in: Vec<Value> = serde_json::from_str(checked_in).unwrap();
+        let agent_id = || "scout".to_owned();
+        let message_id = || "agt_0000000000000000000000000000000a.7".to_owned();
+        let call: CallId = "cal_0000000000000000000000000000000b".parse().unwrap();
+        let question: QuestionId = "qst_0000000000000000000000000000000c".parse().unwrap();
+        let response = || Response {
+            id: message_id(),
+            timestamp: serde_json::from_value(json!("2026-01-02T03:04:05Z")).unwrap(),
+            model_id: "anthropic::claude".to_owned(),
+        };
+        let usage = TokenUsage::from(Usage { input: 7, output: 3, ..Usage::default() });
+        let (args, tool_name) = (json!({"path": "a.md"}), "read_file".to_owned());
+        let child = Subagent {
+            agent_id: "child".to_owned(),
+            result: Some("found".to_owned()),
+            status: AgentState::Completed,
+        };
+        let each = [
+            Chunk::AgentState { agent_id: agent_id(), state: AgentState::Running },
+            Chunk::StepStart {
+                agent_id: agent_id(),
+                message_id: message_id(),
+                request: NoData {},
+                warnings: [],
+            },
+            Chunk::Reasoning { agent_id: agent_id(), text_delta: "Perhaps".to_owned() },
+            Chunk::TextDelta { agent_id: agent_id(), text_delta: "It is".to_owned() },
+            Chunk::ToolCall {
+                agent_id: agent_id(),
+                tool_call_id: call,
+                tool_name: tool_name.clone(),
+                args: args.clone(),
+            },
+            Chunk::ToolResult {
+                agent_id: agent_id(),
+                tool_call_id: call,
+                tool_name,
+                args,
+                result: "no such file".to_owned(),
+                is_error: true,
+            },
+            Chunk::StepFinish {
+                agent_id: agent_id(),
+                message_id: message_id(),
+                request: NoData {},
+                response: response(),
+                warnings: [],
+                usage,
+                finish_reason: FinishReason::ToolCalls,
+                is_continued: false,
+                provider_metadata: NoData {},
+            },
+            Chunk::UserQuery { agent_id: agent_id(), query_id: question, prompt: "Which one?".to_owned() },
+            Chunk::UserAnswer { agent_id: agent_id(), query_id: question, response: None },
+            Chunk::Error { agent_id: agent_id(), error: "the model failed".to_owned() },
+            Chunk::Result {
+                agent_id: agent_id(),
+                result: None,
+                metadata: ResultMetadata { subagents: vec![child] },
+            },
+            Chunk::Finish {
+                agent_id: agent_id(),
+                finish_reason: FinishReason::Error,
+                usage,
+                response: response(),
+                provider_metadata: NoData {},
+            },
+        ];
+        let each: Vec<Value> = each.iter().map(|chunk| serde_json::to_value(chunk).unwrap()).collect();
+        assert_eq!(each, checked_in);
+    }
+}

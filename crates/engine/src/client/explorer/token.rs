@@ -80,9 +80,10 @@ impl Client {
                 "the token is used too late: it starts an agent within a minute".into(),
             ));
         }
-        if new.name != record.name {
-            let name = record.name.as_deref().unwrap_or("no given name");
-            return Err(Error::Invalid(format!("the token is for an agent of {name}, and for no other")));
+        if let Some(name) = &record.name
+            && new.name.as_ref() != Some(name)
+        {
+            return Err(Error::Invalid(format!("the token is for the agent `{name}`, and for no other")));
         }
         let digest = record.digest;
         match self.begin(&new, None, Some(&token)).await {

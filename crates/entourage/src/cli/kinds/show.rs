@@ -59,6 +59,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("in doubt", in_doubt(kind)),
         ("peers", names(&kind.peers)),
         ("program", kind.program.to_string()),
+        ("settings", kind.program_settings.as_ref().map_or_else(|| "none".into(), ToString::to_string)),
         ("reply", reply(kind)),
         ("input", kind.input.to_string()),
         ("on limit", kind.on_limit.to_string()),

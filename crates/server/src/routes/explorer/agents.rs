@@ -7,6 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
+use entourage_api::{Problem as ProblemDocument, schema};
 use entourage_engine::{Error, Overrides};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -47,7 +48,7 @@ async fn tree(caller: Caller) -> Result<Json<ExplorerTree>, Problem> {
 /// Get an agent, active or not, with all that was said
 #[utoipa::path(
     get, path = "/agent/{id}", tag = "explorations", operation_id = "getExplorerAgent",
-    params(("id" = String, Path, description = "The id that its caller gave it, or its own.")),
+    params(("id" = schema::ExplorerAgentId, Path, description = "The id that its caller gave it, or its own.")),
     responses(
         Failures,
         (status = 200, description = "The agent.", body = ExplorerAgent),
@@ -84,14 +85,15 @@ struct OverrideAgent {
 /// Set comment, content and state of an active agent, together or any of them
 #[utoipa::path(
     post, path = "/agent/{id}/intervene", tag = "explorations", operation_id = "userIntervention",
-    params(("id" = String, Path, description = "The id that its caller gave it, or its own.")),
+    params(("id" = schema::ExplorerAgentId, Path, description = "The id that its caller gave it, or its own.")),
     request_body = OverrideAgent,
     responses(
         Failures,
         (status = 200, description = "All of it is set.", body = Done),
         (status = 404, description = "There is no such agent.", body = Done),
         (status = 409, description = "The agent has finished; nothing was changed.", body = Done),
-        (status = 422, description = "It makes no sense; nothing was changed.", body = Done),
+        (status = 422, description = "It makes no sense; nothing was changed.",
+         content((Done = "application/json"), (ProblemDocument = "application/problem+json"))),
     )
 )]
 async fn intervene(
@@ -127,14 +129,15 @@ struct AnswerAgent {
 /// Answer the question that an agent waits for
 #[utoipa::path(
     post, path = "/agent/{id}/answer", tag = "explorations", operation_id = "answerUserQuery",
-    params(("id" = String, Path, description = "The id that its caller gave it, or its own.")),
+    params(("id" = schema::ExplorerAgentId, Path, description = "The id that its caller gave it, or its own.")),
     request_body = AnswerAgent,
     responses(
         Failures,
         (status = 200, description = "The agent goes on with it.", body = Done),
         (status = 404, description = "There is no such agent.", body = Done),
         (status = 409, description = "No question of it is open.", body = Done),
-        (status = 422, description = "It is no answer.", body = Done),
+        (status = 422, description = "It is no answer.",
+         content((Done = "application/json"), (ProblemDocument = "application/problem+json"))),
     )
 )]
 async fn answer(

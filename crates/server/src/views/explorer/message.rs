@@ -39,7 +39,7 @@ pub(crate) enum ExplorerMessage {
 
 /// A part of what an agent said.
 #[derive(Debug, Serialize, ToSchema)]
-#[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+#[serde(tag = "type", rename_all = "kebab-case")]
 pub(crate) enum AssistantPart {
     /// Text.
     Text {
@@ -49,8 +49,10 @@ pub(crate) enum AssistantPart {
     /// A call of a tool.
     ToolCall {
         /// The call.
+        #[serde(rename = "toolCallId")]
         tool_call_id: String,
         /// The tool.
+        #[serde(rename = "toolName")]
         tool_name: String,
         /// Its arguments.
         args: Value,
