@@ -96,10 +96,14 @@ impl<T: Named> IdInput<T> {
             }
             Self::Part(part) => part,
             Self::Name(name) => {
-                let named = T::by_name(backend, name).await?;
-                return named.ok_or_else(|| {
-                    Failure::usage(format!("no active {} has the id `{name}`. {list}", T::NOUN))
-                });
+                let (noun, prefix) = (T::NOUN, T::PREFIX);
+                let unknown = || {
+                    Failure::usage(format!(
+                        "no active {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
+                         ({FEWEST} at least), {LAST}, or the id that an active one was given; {list}"
+                    ))
+                };
+                return T::by_name(backend, name).await?.ok_or_else(unknown);
             }
         };
         let mut meant = T::all(backend).await?;
@@ -132,7 +136,8 @@ impl<T: Named> IdInput<T> {
     }
 }
 
-/// Whether callers may have given an agent this name: no blanks, and nothing that looks like an id.
+/// Whether callers may have given an agent this name: no blanks, no control characters, also not as they are shown,
+/// and nothing that looks like an id.
 fn may_be_name(given: &str) -> bool {
     let looks_like_id = given.split_once('_').is_some_and(|(prefix, _)| {
         prefix.len() == AgentId::PREFIX.len() && prefix.bytes().all(|byte| byte.is_ascii_lowercase())
@@ -140,7 +145,7 @@ fn may_be_name(given: &str) -> bool {
     !given.is_empty()
         && !given.starts_with('@')
         && !looks_like_id
-        && !given.contains(|c: char| c.is_whitespace() || c.is_control())
+        && !given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
 }
 
 #[async_trait]

@@ -165,15 +165,17 @@ impl Run {
             Some(_) => View::Silent,
             None => View::new(globals, agent, false, false),
         };
-        // A tree that an agent joined was there before.
-        let begun = if self.resume.is_none() && agent == root { TreeStart::Now } else { TreeStart::Before };
+        let begun = match &self.resume {
+            None if agent == root => TreeStart::Now,
+            None => TreeStart::Joined,
+            Some(_) => TreeStart::Before,
+        };
         let mut session =
             Session::new(backend.clone(), (root, agent), begun, view, interrupt.clone()).await?;
         if begun == TreeStart::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }
-        let has_begun = task.is_none() || self.resume.is_none() && begun == TreeStart::Before;
-        if has_begun && !session.resume().await? {
+        if task.is_none() && !session.resume().await? {
             let next = "Say what it shall do: `entourage run --resume` takes a task too";
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
         }
@@ -188,11 +190,11 @@ impl Run {
         }
         // If this is refused, no message may have been sent to the agent yet.
         backend.work(root).await?;
-        if let (Some(task), true) = (&task, self.resume.is_some()) {
+        if let (Some(task), TreeStart::Before) = (&task, begun) {
             session.tell(task).await?;
             *followed = Some(ExistingTree { root, agent, has_task: true });
         }
-        if self.resume.is_none() && !globals.quiet && !globals.json {
+        if begun != TreeStart::Before && !globals.quiet && !globals.json {
             out::note(out::stderr().dim(beside(agent, &globals.again())));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);

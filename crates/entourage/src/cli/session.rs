@@ -59,6 +59,8 @@ pub(crate) enum Typed {
 pub(crate) enum TreeStart {
     /// Just now, with a message.
     Now,
+    /// The agent just now, with a message, in a tree that was there before.
+    Joined,
     /// Before this command.
     Before,
 }
@@ -113,7 +115,10 @@ impl Session {
         match begun {
             // Everything is new.
             TreeStart::Now => progress.begins(),
-            TreeStart::Before => {
+            TreeStart::Joined | TreeStart::Before => {
+                if begun == TreeStart::Joined {
+                    progress.begins();
+                }
                 for event in backend.history(root, None).await? {
                     heard = item_of(&event, agent).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
@@ -134,7 +139,7 @@ impl Session {
             asked: HashSet::new(),
             pieces: Pieces::default(),
             own: HashSet::new(),
-            begins: begun == TreeStart::Now,
+            begins: begun != TreeStart::Before && heard == 0,
             heard,
             answered: false,
             ends: Vec::new(),

@@ -79,8 +79,9 @@ impl Questions {
 
     /// Whether a commit asked or closed a question of the user.
     fn concerns(&self, committed: &CommittedEvents) -> bool {
-        let is_own = |body: &EventBody| matches!(body, EventBody::Question { question } if question.owner == *self.client.owner());
-        committed.events.iter().any(|event| is_own(&event.body))
+        let is_own = |question: &Question| question.owner == *self.client.owner();
+        let mut bodies = committed.events.iter().map(|event| &event.body);
+        bodies.any(|body| matches!(body, EventBody::Question { question } if is_own(question)))
     }
 
     /// Has a question answered, unless that is in progress, or nobody may answer it here.
@@ -137,7 +138,8 @@ async fn answer(client: &Client, clock: &dyn Clock, handler: Option<Handler>, qu
     loop {
         match client.answer(question.id, answer.clone()).await {
             Err(error @ EngineError::Invalid(_)) if answer != Answer::Declined => {
-                tracing::error!(agent = %question.agent, %error, "the query handler's answer is refused; the question is declined");
+                let agent = question.agent;
+                tracing::error!(%agent, %error, "the query handler's answer is refused; the question is declined");
                 answer = Answer::Declined;
             }
             // It was answered, or its agent deleted, at the same moment.

@@ -52,7 +52,7 @@ impl AgentStream {
                 () = closing.cancelled() => Some((Err(Error::Closed), None)),
             }
         });
-        Ok(Self { name, chunks: chunks.boxed(), end: None, _home: home })
+        Ok(Self { name, chunks: chunks.fuse().boxed(), end: None, _home: home })
     }
 
     /// The id by which the agent is known: the one that its caller gave it, or its own.

@@ -91,6 +91,7 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         (&["stop", "@last"], 0, 1),
         (&["delete", "@last"], 0, 1),
         (&["forget", "@last"], 2, 0),
+        (&["explore", "Note it."], 1, 2),
         // The one command that has no such form.
         (&["chat"], 2, 0),
     ] {
