@@ -112,7 +112,7 @@ pub(super) async fn set(client: &Client, name: &str, wanted: OverrideAgent) -> R
         Err(why) => return Ok(Done::refused(StatusCode::UNPROCESSABLE_ENTITY, why)),
     };
     match client.user_intervention(name, &Overrides { comment, content, state }).await {
-        Ok(true) => Ok(Done::done()),
+        Ok(true) => Ok(Done::success()),
         Ok(false) => Ok(match client.named_agent(name).await {
             Ok(_) => Done::refused(StatusCode::CONFLICT, "the agent has finished"),
             Err(error) => Done::unless(error)?,
@@ -151,7 +151,7 @@ async fn answer(
     Body(AnswerAgent { response }): Body<AnswerAgent>,
 ) -> Result<Done, Problem> {
     match caller.client.answer_agent(&name, None, response.as_deref()).await {
-        Ok(_) => Ok(Done::done()),
+        Ok(_) => Ok(Done::success()),
         Err(error) => Done::unless(error),
     }
 }

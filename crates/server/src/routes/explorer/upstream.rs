@@ -83,7 +83,7 @@ impl Message {
                 Err(error) => Err(error),
             },
         };
-        done.map_or_else(Done::unless, |()| Ok(Done::done()))
+        done.map_or_else(Done::unless, |()| Ok(Done::success()))
     }
 }
 
