@@ -1,6 +1,5 @@
 //! A storm over a tree of a thousand agents: people intervene at random moments while agents ask, work, sleep and
-//! delegate. `ROUNDS` sets how many rounds there are, `SEED` where their seeds
-//! begin; each round prints its own.
+//! delegate. `ROUNDS` sets how many rounds there are, `SEED` where their seeds begin; each round prints its own.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
