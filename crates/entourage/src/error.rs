@@ -43,12 +43,29 @@ pub enum Error {
         /// Which agent.
         agent: String,
     },
-    /// The agency was closed before the answer was complete.
+    /// The agency, or the explorer, was closed before the answer was complete.
     #[error(
-        "the agency was closed before the answer was complete; nothing is lost: open one on the same \
-         database, and `resume_response` gives the answer"
+        "it was closed before the answer was complete; nothing is lost: open it again on the same database, and \
+         `resume_response` of an agency, or `follow` of an explorer, gives the answer"
     )]
     Closed,
+    /// An explorer cannot be opened; the text says what to change.
+    #[error("{0}")]
+    Explorer(String),
+    /// The agent of an exploration failed.
+    #[error("{agent} failed: {error}")]
+    Exploration {
+        /// The id by which the agent is known.
+        agent: String,
+        /// A sentence for people.
+        error: String,
+    },
+    /// The agent of an exploration was deleted before it had a result.
+    #[error("{agent} was deleted, so it has no result")]
+    Deleted {
+        /// The id by which the agent is known.
+        agent: String,
+    },
     /// The run of a request for text alone failed.
     #[error("the run ended with {code}: {text}{}", in_parentheses(.cause.as_deref()))]
     Run {

@@ -23,9 +23,12 @@
 //! default.
 
 pub mod agency;
+mod closable;
 mod compose;
 mod connect;
+mod embedded;
 mod error;
+pub mod explore;
 pub mod program;
 mod runtime;
 pub mod settings;

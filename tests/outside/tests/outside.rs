@@ -7,6 +7,7 @@ use entourage::{
     agency::{Agency, Agent, RunItem, StreamEvent},
     async_trait,
     engine::Versioned,
+    explore::{AgentState, Explorer},
     models::{self, Deltas, Message, Reply, Request},
     serde_json::{self, Value, json},
     tools::Toolbox,
@@ -159,6 +160,57 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
             ["goal open \"learn to sail\"", "goal open \"cross the sea\"", "goal reached \"learn to sail\""]
         );
         Ok::<_, entourage::engine::Error>(())
+    };
+    entourage::runtime().expect("there are threads").block_on(work).expect("it works");
+}
+
+/// Decides nothing but the result of an exploration: it answers each decision with the least that its schema takes.
+struct Terse;
+
+#[async_trait]
+impl Model for Terse {
+    async fn call(&self, request: Request, _: &mut dyn Deltas) -> models::Result<Reply> {
+        let is =
+            |field: &str| request.output_schema.as_ref().is_some_and(|s| s["properties"][field].is_object());
+        let text = if is("ambiguous") {
+            json!({ "ambiguous": true, "question": "Which one?" }).to_string()
+        } else if is("missing") {
+            json!({ "missing": false, "question": "" }).to_string()
+        } else if is("subquestions") {
+            json!({ "subquestions": [] }).to_string()
+        } else if is("summary") {
+            json!({ "summary": "It is settled.", "needs_more_info": false, "question": "" }).to_string()
+        } else {
+            "found".to_owned()
+        };
+        Ok(Reply { text, calls: Vec::new(), model: self.describe(), usage: Usage::default(), cost: None })
+    }
+
+    fn describe(&self) -> String {
+        "terse".into()
+    }
+}
+
+/// An exploration asks its program, streams chunks that can be shown, and returns a string.
+#[test]
+fn an_exploration_of_ones_own_asks_its_program_and_returns_a_string() {
+    let work = async {
+        let explorer = Explorer::builder().model(Arc::new(Terse)).in_memory().open().await?;
+        explorer.set_query_user_handler(|agent_id, prompt| async move {
+            (agent_id == "sky" && prompt == "Which one?").then(|| "the blue one".to_owned())
+        });
+        let mut stream = explorer.agent("Why is it blue?").agent_id("sky").await?;
+        let mut shown = Vec::new();
+        while let Some(chunk) = stream.next().await {
+            shown.push(serde_json::to_value(chunk?).expect("it is plain data"));
+        }
+        assert_eq!(shown.first().map(|chunk| &chunk["state"]), Some(&json!("running")));
+        assert!(shown.iter().any(|chunk| chunk["response"] == "the blue one"), "{shown:?}");
+        assert_eq!(stream.result().await?, "It is settled.");
+        let agent = explorer.get_agent("sky").await?.expect("it stays readable");
+        assert_eq!((agent.agent.state, explorer.get_agent_tree().await?.len()), (AgentState::Completed, 0));
+        explorer.close().await;
+        Ok::<_, entourage::Error>(())
     };
     entourage::runtime().expect("there are threads").block_on(work).expect("it works");
 }

@@ -9,8 +9,8 @@ use entourage_tools::{Tool, schema_of};
 use entourage_types::{Kind, ProgramName, tool_names};
 use schemars::JsonSchema;
 
-use super::{Ask, Guardrail, ModelChoice, Streamed, Whole, parts::AgencyParts};
-use crate::{Error, Result};
+use super::{Ask, Guardrail, ModelChoice, Streamed, Whole};
+use crate::{Error, Result, embedded::AtWork};
 
 /// An agent. Cheap to clone; all clones are the same agent.
 #[derive(Clone)]
@@ -25,7 +25,7 @@ struct Inner {
     program: Option<Arc<dyn Program>>,
     model: Option<Arc<dyn Model>>,
     /// The open agency that it belongs to.
-    home: Mutex<Weak<AgencyParts>>,
+    home: Mutex<Weak<AtWork>>,
 }
 
 /// Built-in tools that an agent can have without listing them.
@@ -102,7 +102,7 @@ impl Agent {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    pub(super) fn home(&self) -> Result<Arc<AgencyParts>> {
+    pub(super) fn home(&self) -> Result<Arc<AtWork>> {
         let home = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
         let open = home.upgrade().filter(|home| !home.stop.is_cancelled());
         open.ok_or_else(|| Error::NoThreads { agent: self.name().to_owned() })
@@ -112,7 +112,7 @@ impl Agent {
     ///
     /// # Errors
     /// [`Error::Agency`] when it belongs to another open agency.
-    pub(super) fn move_in(&self, home: &Arc<AgencyParts>) -> Result<()> {
+    pub(super) fn move_in(&self, home: &Arc<AtWork>) -> Result<()> {
         let mut current = self.inner.home.lock().unwrap_or_else(PoisonError::into_inner);
         if current.upgrade().is_some_and(|other| !other.stop.is_cancelled()) {
             return Err(Error::Agency(format!(

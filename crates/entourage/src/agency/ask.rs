@@ -6,13 +6,13 @@ use entourage_engine::{ChatMessage, responses::Follow};
 use entourage_types::{CallId, RunOptions};
 use futures::future::BoxFuture;
 
-use super::{RunError, RunResult, RunStream, parts::AgencyParts};
-use crate::{Error, Result};
+use super::{RunError, RunResult, RunStream};
+use crate::{Error, Result, embedded::AtWork};
 
 /// A message to an agent. Await it for the answer.
 #[must_use = "nothing is sent until it is awaited"]
 pub struct Ask<As> {
-    home: Result<Arc<AgencyParts>>,
+    home: Result<Arc<AtWork>>,
     speech: ChatMessage,
     /// Whether the chat was named.
     named: bool,
@@ -32,7 +32,7 @@ pub enum Text {}
 pub enum Streamed {}
 
 impl<As> Ask<As> {
-    pub(super) fn new(home: Result<Arc<AgencyParts>>, to: String, text: String) -> Self {
+    pub(super) fn new(home: Result<Arc<AtWork>>, to: String, text: String) -> Self {
         let speech = ChatMessage { to, text, ..ChatMessage::default() };
         Self { home, speech, named: false, key: None, detached: false, answer: PhantomData }
     }

@@ -19,7 +19,6 @@
 mod agent;
 mod ask;
 mod chart;
-mod closable;
 mod function_tool;
 mod guardrail;
 mod models;

@@ -4,30 +4,30 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Budgets, Clock, Engine, Kinds, SystemClock, ThreadStore,
-    dispatch::{self, Dispatcher, Embedded},
+    Agency as Definition, Budgets, Clock, Engine, Kinds, SystemClock, ThreadStore, dispatch,
     kinds::names_tool,
 };
 use entourage_llm::Model;
-use entourage_store::{MemoryStore, Store};
-use entourage_store_sqlite::SqliteStore;
+use entourage_store::Store;
 use entourage_tools::{
     Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, Toolbox,
     builtin,
 };
 use entourage_types::{Input, Kind, Owner, ResultSource, ToolSpec};
 use serde_json::Value;
-use tokio::{sync::Mutex, task::JoinSet};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Agency, Agent, Guardrail, ModelChoice,
     chart::chart,
-    closable::Closable,
     models::{AgencyModels, own_model},
-    parts::AgencyParts,
 };
-use crate::{Error, Result, Settings, choice};
+use crate::{
+    Error, Result, Settings,
+    closable::Closable,
+    embedded::{AtWork, Kept, chosen_model, work},
+};
 
 /// Builds an agency.
 #[must_use]
@@ -43,13 +43,6 @@ pub struct AgencyBuilder {
     guardrails: Vec<Guardrail>,
     thread_store: Option<Arc<dyn ThreadStore>>,
     budgets: Budgets,
-}
-
-/// Where threads are stored.
-enum Kept {
-    InMemory,
-    Database(PathBuf),
-    Own(Arc<dyn Store>),
 }
 
 impl AgencyBuilder {
@@ -153,28 +146,14 @@ impl AgencyBuilder {
             shared_instructions: self.shared.trim().to_owned(),
             file: String::new(),
         };
-        let store: Arc<dyn Store> = match self.kept {
-            None => {
-                return Err(Error::Agency(
-                    "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`".into(),
-                ));
-            }
-            Some(Kept::InMemory) => Arc::new(MemoryStore::default()),
-            Some(Kept::Database(path)) => Arc::new(SqliteStore::open(path, Default::default())?),
-            Some(Kept::Own(store)) => store,
+        let Some(kept) = self.kept else {
+            return Err(Error::Agency(
+                "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`".into(),
+            ));
         };
-        let closable = Arc::new(Closable::new(store));
+        let closable = Arc::new(Closable::new(kept.open()?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
-        let default = match self.model {
-            Some(ModelChoice::Own(model)) => model,
-            named => {
-                let mut settings = Settings::load(None, None)?;
-                if let Some(ModelChoice::Named(name)) = named {
-                    settings.models.default = Some(name);
-                }
-                choice(&settings).await?.model
-            }
-        };
+        let default = chosen_model(self.model, || Settings::load(None, None)).await?;
         let mut own = BTreeMap::new();
         let mut tools = builtin(self.tools);
         for agent in &agents {
@@ -225,11 +204,11 @@ impl AgencyBuilder {
         let engine = engine.build();
         engine.kinds().iter().try_for_each(|kind| engine.check_kind(kind)).map_err(Error::Agency)?;
         let client = engine.client(Owner::local());
-        let home =
-            Arc::new(AgencyParts { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
+        let home = Arc::new(AtWork { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before any work starts: of two agencies that open with the same agent, only one succeeds.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
-        *home.worker.lock().await = Some(tokio::spawn(work(engine, store, self.clock, stop)));
+        *home.worker.lock().await =
+            Some(tokio::spawn(work(engine, store, self.clock, dispatch::Settings::default(), stop)));
         Ok(Agency { home, entry: self.entry, agents })
     }
 }
@@ -249,24 +228,6 @@ fn check_named(agent: &Agent, default: &dyn Model, tools: &Toolbox) -> Result<()
         }
     }
     Ok(())
-}
-
-/// Delivers wake-ups and runs the engine's maintenance until the engine is stopping.
-async fn work(engine: Engine, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
-    let advance = Arc::new(engine.clone());
-    let settings = dispatch::Settings::default();
-    let agents = async {
-        // Ends with this block: running activations have their grace period, without maintenance beside them.
-        let mut beside = JoinSet::new();
-        let kept_up = engine.clone();
-        beside.spawn(async move { kept_up.keep_up().await });
-        if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
-            tracing::error!(%error, "the agents cannot continue");
-        }
-    };
-    tokio::join!(agents, engine.save_threads());
-    // Pending saves of a database in memory could not be made later.
-    engine.flush_pending_saves().await;
 }
 
 /// The kind of an agent in this agency.

@@ -5,42 +5,16 @@ use std::sync::Arc;
 use entourage_engine::{Client, Page, responses::Follow};
 use entourage_types::Chat;
 use futures::future::BoxFuture;
-use tokio::{sync::Mutex, task::JoinHandle};
-use tokio_util::sync::CancellationToken;
 
-use super::{
-    AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole, closable::Closable,
-};
-use crate::{Error, Result};
-
-/// The parts of an open agency. Its agents refer to it for as long as it is open.
-pub(super) struct AgencyParts {
-    pub(super) client: Client,
-    pub(super) stop: CancellationToken,
-    pub(super) worker: Mutex<Option<JoinHandle<()>>>,
-    pub(super) store: Arc<Closable>,
-}
-
-impl Drop for AgencyParts {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
-impl AgencyParts {
-    /// A token for streams: once it is cancelled, dropping a stream stops no run. Closing the agency cancels
-    /// it, because unfinished runs continue when the agency is opened again.
-    pub(super) fn stays(&self) -> CancellationToken {
-        self.stop.child_token()
-    }
-}
+use super::{AgencyBuilder, Agent, Ask, RunResult, RunStream, Streamed, ThreadManager, Whole};
+use crate::{Error, Result, embedded::AtWork};
 
 /// A group of agents, open for messages. It makes no decisions while they work: it passes messages on.
 ///
 /// Agents work in the background until the agency is dropped or [closed](Agency::close); unfinished work
 /// continues when an agency is opened on the same database.
 pub struct Agency {
-    pub(super) home: Arc<AgencyParts>,
+    pub(super) home: Arc<AtWork>,
     pub(super) entry: Vec<Agent>,
     pub(super) agents: Vec<Agent>,
 }
@@ -139,13 +113,7 @@ impl Agency {
     /// opens the database continues. A caller that still waits for an answer gets [`Error::Closed`]; threads
     /// that it still holds can no longer be read.
     pub async fn close(self) {
-        self.home.stop.cancel();
-        let worker = self.home.worker.lock().await.take();
-        if let Some(worker) = worker {
-            // A worker that panicked has ended, too.
-            let _ = worker.await;
-        }
-        self.home.store.close().await;
+        self.home.close().await;
     }
 
     fn first(&self) -> String {

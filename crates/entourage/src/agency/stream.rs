@@ -10,8 +10,8 @@ use entourage_engine::responses::{Follow, StreamEvent};
 use futures::{Stream, StreamExt, stream::BoxStream};
 use tokio_util::sync::CancellationToken;
 
-use super::{RunResult, parts::AgencyParts};
-use crate::{Error, Result};
+use super::RunResult;
+use crate::{Error, Result, embedded::AtWork};
 
 /// A stream of what happens on the way to an answer. The items of agents that work on a call come between the
 /// call and its output; those of agents that work side by side are interleaved, each with its
@@ -23,12 +23,12 @@ pub struct RunStream {
     events: BoxStream<'static, Result<StreamEvent>>,
     stays: CancellationToken,
     /// Keeps the agency working for as long as a caller waits for the answer.
-    _home: Arc<AgencyParts>,
+    _home: Arc<AtWork>,
 }
 
 impl RunStream {
     /// Once `stays` is cancelled, dropping the stream stops no run.
-    pub(super) fn new(home: Arc<AgencyParts>, follow: Follow, stays: CancellationToken) -> Self {
+    pub(super) fn new(home: Arc<AtWork>, follow: Follow, stays: CancellationToken) -> Self {
         let closing = home.stop.clone();
         let events = futures::stream::unfold(Some((follow, closing)), |state| async {
             let (mut follow, closing) = state?;

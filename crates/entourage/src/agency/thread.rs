@@ -7,13 +7,13 @@ use entourage_engine::responses::sender_of;
 use entourage_llm::Message;
 use entourage_types::{Agent, RunId};
 
-use super::{Origin, RunItem, parts::AgencyParts};
-use crate::Result;
+use super::{Origin, RunItem};
+use crate::{Result, embedded::AtWork};
 
 /// The threads of an agency's chats.
 #[derive(Clone)]
 pub struct ThreadManager {
-    pub(super) home: Arc<AgencyParts>,
+    pub(super) home: Arc<AtWork>,
 }
 
 /// The messages between a recipient and a sender in a chat.
@@ -25,7 +25,7 @@ pub struct ConversationThread {
     pub agent: String,
     /// The sender: another agent, `user`, or the name that the user chose.
     pub sender: String,
-    home: Arc<AgencyParts>,
+    home: Arc<AtWork>,
     row: Agent,
 }
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for ThreadManager {
 }
 
 impl ConversationThread {
-    fn of(home: &Arc<AgencyParts>, chat_id: &str, row: Agent) -> Self {
+    fn of(home: &Arc<AtWork>, chat_id: &str, row: Agent) -> Self {
         let (agent, sender) = (row.kind.clone(), sender_of(&row));
         Self { chat_id: chat_id.to_owned(), agent, sender, home: Arc::clone(home), row }
     }

@@ -196,7 +196,7 @@ impl Conversation<'_> {
         let aloud = self.kinds.get(&agent.kind).is_none_or(|kind| kind.reply == Reply::FinalText);
         let view = View::new(self.globals, root, aloud, self.edited);
         let (backend, interrupt) = (self.backend.clone(), self.interrupt.clone());
-        let mut session = Session::new(backend, root, begun, view, interrupt).await?;
+        let mut session = Session::new(backend, (root, root), begun, view, interrupt).await?;
         session.resume().await?;
         if begun == TreeStart::Before {
             (self.reported, self.shown) = (session.progress.last, session.heard);

@@ -26,8 +26,10 @@ pub(crate) enum IdInput<T> {
     Last,
     /// This one.
     Id(T),
-    /// The one whose id begins or ends with this, without its prefix.
+    /// The one whose id begins or ends with this, without its prefix, or whose caller gave it this name.
     Part(String),
+    /// The one whose caller gave it this name.
+    Name(String),
 }
 
 /// A thing with ids that users type.
@@ -41,6 +43,14 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     const LIST: &'static str;
     /// The error when there is none.
     const NONE: &'static str;
+
+    /// Whether those that are active may have names of their callers.
+    const HAS_NAMES: bool = false;
+
+    /// The active one that its caller gave this name.
+    async fn by_name(_: &Backend, _: &str) -> Result<Option<Self>> {
+        Ok(None)
+    }
 
     /// The one that `@last` means: the newest; for questions, the only open one.
     async fn last(backend: &Backend) -> Result<Option<Self>>;
@@ -64,6 +74,9 @@ impl<T: Named> FromStr for IdInput<T> {
         if part.len() >= FEWEST && part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(Self::Part(part));
         }
+        if T::HAS_NAMES && may_be_name(given) {
+            return Ok(Self::Name(given.to_owned()));
+        }
         let (noun, prefix) = (T::NOUN, T::PREFIX);
         Err(format!(
             "not a valid {noun} id. Give {prefix}_…, its first or last characters ({FEWEST} at least), or \
@@ -82,6 +95,12 @@ impl<T: Named> IdInput<T> {
                 return T::last(backend).await?.ok_or_else(|| Failure::usage(T::NONE));
             }
             Self::Part(part) => part,
+            Self::Name(name) => {
+                let named = T::by_name(backend, name).await?;
+                return named.ok_or_else(|| {
+                    Failure::usage(format!("no active {} has the id `{name}`. {list}", T::NOUN))
+                });
+            }
         };
         let mut meant = T::all(backend).await?;
         meant.retain(|(id, _)| {
@@ -91,7 +110,10 @@ impl<T: Named> IdInput<T> {
         });
         match meant.as_slice() {
             [(id, _)] => Ok(*id),
-            [] => Err(Failure::usage(format!("there is no {} `{part}`. {list}", T::NOUN))),
+            [] => {
+                let named = T::by_name(backend, part).await?;
+                named.ok_or_else(|| Failure::usage(format!("there is no {} `{part}`. {list}", T::NOUN)))
+            }
             several => {
                 let mut named: Vec<String> = several
                     .iter()
@@ -110,12 +132,30 @@ impl<T: Named> IdInput<T> {
     }
 }
 
+/// Whether callers may have given an agent this name: no blanks, and nothing that looks like an id.
+fn may_be_name(given: &str) -> bool {
+    let looks_like_id = given.split_once('_').is_some_and(|(prefix, _)| {
+        prefix.len() == AgentId::PREFIX.len() && prefix.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    !given.is_empty()
+        && !given.starts_with('@')
+        && !looks_like_id
+        && !given.contains(|c: char| c.is_whitespace() || c.is_control())
+}
+
 #[async_trait]
 impl Named for AgentId {
     const NOUN: &'static str = "agent";
     const PREFIX: &'static str = Self::PREFIX;
     const LIST: &'static str = "entourage agents";
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
+    const HAS_NAMES: bool = true;
+
+    async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
+        let mut active = backend.active_agents().await?;
+        active.retain(|active| active.name == name);
+        Ok(active.pop().map(|active| active.agent.id))
+    }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
         let newest = ListAgents { roots: true, limit: Some(1), ..ListAgents::default() };
@@ -213,7 +253,9 @@ mod tests {
         {
             assert_eq!(part(given), Ok(IdInput::Part(wanted.into())), "{given}");
         }
-        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "researcher"] {
+        assert_eq!(part("winter-2"), Ok(IdInput::Name("winter-2".into())), "as its caller named it");
+        assert!("winter-2".parse::<IdInput<RunId>>().is_err(), "only agents have names");
+        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "two words"] {
             assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");
         }
     }

@@ -13,6 +13,7 @@ mod describe;
 mod doctor;
 #[cfg(unix)]
 mod editor;
+mod explore;
 mod export;
 mod failure;
 mod forget;
@@ -92,6 +93,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Run),
+    Explore(explore::Explore),
     Chat(chat::Chat),
     Serve(serve::Serve),
     Tree(tree::Tree),
@@ -192,6 +194,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
     logs::start(&globals, matches!(command, Command::Serve(_)))?;
     match command {
         Command::Run(run) => run.run(&globals).await,
+        Command::Explore(explore) => explore.run(&globals).await,
         Command::Chat(chat) => chat.run(&globals).await,
         Command::Serve(serve) => serve.run(&globals).await,
         Command::Tree(tree) => tree.run(&globals).await,

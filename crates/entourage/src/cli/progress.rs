@@ -84,7 +84,7 @@ impl Progress {
         }
     }
 
-    /// The agent at the top of the tree.
+    /// The agent that the user talks to: the top of the tree, or one below it.
     pub(crate) const fn root(&self) -> AgentId {
         self.root
     }
@@ -151,7 +151,7 @@ impl Progress {
 
     /// The unanswered questions, oldest first.
     pub(crate) fn open_questions(&self) -> impl Iterator<Item = &Question> {
-        self.questions.values()
+        self.questions.values().filter(|question| self.is_in_branch(question.agent))
     }
 
     /// The status of the root.

@@ -1,5 +1,7 @@
 //! `entourage run`: runs one task to its end.
 
+mod answers;
+
 use std::{
     io::{IsTerminal, Read},
     path::PathBuf,
@@ -16,6 +18,7 @@ use super::{
     agency, answer,
     backend::{self, Backend, OnExit, Purpose, Result, transcript},
     describe,
+    explore::{self, Exploration},
     failure::{Exit, Failure},
     globals::{Globals, quoted},
     id_input::IdInput,
@@ -56,6 +59,9 @@ pub(crate) struct Run {
     /// Continue this agent, or the newest that has not finished
     #[arg(long, value_name = "AGENT", num_args = 0..=1)]
     resume: Option<Option<IdInput<AgentId>>>,
+    /// What `entourage explore` says of the agent.
+    #[arg(skip)]
+    exploration: Option<Exploration>,
 }
 
 /// How often, and after which pause, `run` tries again to continue a tree that it followed in another
@@ -68,8 +74,11 @@ const READING: [&str; 2] = [tool_names::LIST_FILES, tool_names::READ_FILE];
 const LATELY: u64 = 200;
 
 /// A tree that existed before.
+#[derive(Clone, Copy)]
 struct ExistingTree {
     root: AgentId,
+    /// The agent that the user talks to.
+    agent: AgentId,
     /// Whether it was given the task, which must not be given twice.
     has_task: bool,
 }
@@ -89,6 +98,16 @@ struct Report<'a> {
 }
 
 impl Run {
+    /// The same for an exploration.
+    pub(super) fn exploring(
+        task: Option<String>,
+        new: Exploration,
+        files: Option<PathBuf>,
+        resume: Option<Option<IdInput<AgentId>>>,
+    ) -> Self {
+        Self { task, kind: None, agency: None, files, resume, exploration: Some(new) }
+    }
+
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
         let started = Instant::now();
         if let (Some(None), Some(task)) = (&self.resume, &self.task)
@@ -131,20 +150,30 @@ impl Run {
         let purpose = Purpose::to_work(&mut settings, self.files.as_ref(), self.resume.is_none());
         let kind = agency::kind(&mut settings, self.agency.as_deref(), self.kind.clone())?;
         let backend: Backend = backend::connect(globals, &settings, purpose).await?;
-        let root = match (&self.resume, followed.as_ref().map(|followed| followed.root)) {
-            (Some(_), Some(root)) => root,
-            (None, _) => backend.create(kind.as_deref(), task.as_deref().unwrap_or_default(), None).await?.id,
-            (Some(Some(agent)), None) => backend.agent(agent.find(&backend).await?).await?.root,
-            (Some(None), None) => newest_unfinished(&backend).await?,
+        let (root, agent) = match (&self.resume, *followed) {
+            (Some(_), Some(ExistingTree { root, agent, .. })) => (root, agent),
+            (None, _) => self.start(&backend, kind.as_deref(), task.as_deref().unwrap_or_default()).await?,
+            (Some(Some(agent)), None) => self.meant(&backend, agent.find(&backend).await?).await?,
+            (Some(None), None) => {
+                let root = newest_unfinished(&backend).await?;
+                (root, root)
+            }
         };
-        *followed = self.resume.is_some().then_some(ExistingTree { root, has_task });
-        let view = View::new(globals, root, false, false);
-        let begun = if self.resume.is_none() { TreeStart::Now } else { TreeStart::Before };
-        let mut session = Session::new(backend.clone(), root, begun, view, interrupt.clone()).await?;
+        *followed = self.resume.is_some().then_some(ExistingTree { root, agent, has_task });
+        let mut chunks = (globals.json && self.exploration.is_some()).then(|| backend.chunks(agent));
+        let view = match &chunks {
+            Some(_) => View::Silent,
+            None => View::new(globals, agent, false, false),
+        };
+        // A tree that an agent joined was there before.
+        let begun = if self.resume.is_none() && agent == root { TreeStart::Now } else { TreeStart::Before };
+        let mut session =
+            Session::new(backend.clone(), (root, agent), begun, view, interrupt.clone()).await?;
         if begun == TreeStart::Before && session.progress.status() == Status::Cancelled {
             return Err(entourage_engine::Error::Gone(root).into());
         }
-        if task.is_none() && !session.resume().await? {
+        let has_begun = task.is_none() || self.resume.is_none() && begun == TreeStart::Before;
+        if has_begun && !session.resume().await? {
             let next = "Say what it shall do: `entourage run --resume` takes a task too";
             return Err(Failure::usage(format!("agent {root} was never given anything to do. {next}")));
         }
@@ -159,18 +188,21 @@ impl Run {
         }
         // If this is refused, no message may have been sent to the agent yet.
         backend.work(root).await?;
-        if let (Some(task), TreeStart::Before) = (&task, begun) {
+        if let (Some(task), true) = (&task, self.resume.is_some()) {
             session.tell(task).await?;
-            *followed = Some(ExistingTree { root, has_task: true });
+            *followed = Some(ExistingTree { root, agent, has_task: true });
         }
-        if begun == TreeStart::Now && !globals.quiet && !globals.json {
-            out::note(out::stderr().dim(beside(root, &globals.again())));
+        if self.resume.is_none() && !globals.quiet && !globals.json {
+            out::note(out::stderr().dim(beside(agent, &globals.again())));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
-        let end = session.until_rest(lines.as_mut(), Typed::Ignored).await?;
+        let end = match &mut chunks {
+            Some(chunks) => explore::print_chunks(&mut session, chunks).await?,
+            None => session.until_rest(lines.as_mut(), Typed::Ignored).await?,
+        };
         let Session { progress, ends, .. } = session;
         if end == End::Interrupted {
-            self.leave(globals, &backend, root).await;
+            self.leave(globals, &backend, root, agent).await;
             if let Some(Standstill::Paused(agents)) = progress.paused() {
                 intervene::note_paused(&agents, globals);
             }
@@ -178,18 +210,39 @@ impl Run {
         let first = ends.first().copied().unwrap_or(u64::MAX);
         let begins =
             |entry: &Entry| entry.role == Role::User && entry.item_seq.is_some_and(|seq| seq < first);
-        let answer = answers(&transcript(&backend, root, begins).await?, &ends);
-        let exit = self.report(globals, root, &progress, &end, answer.as_deref())?;
+        let said = transcript(&backend, agent, begins).await?;
+        let answer = match &self.exploration {
+            Some(_) => answers::result(&said),
+            None => answers::answers(&said, &ends),
+        };
+        let exit = self.report(globals, agent, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
             let (time, spent) = (describe::duration(started.elapsed()), describe::spent(usage, cost));
-            out::note(out::stderr().dim(format!("{time} · {spent} · {root}")));
+            out::note(out::stderr().dim(format!("{time} · {spent} · {agent}")));
             if backend.disclaimer().is_some() {
-                next_steps(globals, root, &settings);
+                next_steps(globals, agent, &settings);
             }
         }
         backend.leave().await;
         Ok(exit)
+    }
+
+    /// Starts the agent, and returns the root of its tree and the agent.
+    async fn start(&self, backend: &Backend, kind: Option<&str>, task: &str) -> Result<(AgentId, AgentId)> {
+        match &self.exploration {
+            Some(new) => self.meant(backend, new.start(backend, task).await?).await,
+            None => {
+                let root = backend.create(kind, task, None).await?.id;
+                Ok((root, root))
+            }
+        }
+    }
+
+    /// The root of an agent's tree, and the agent that the user talks to: in an exploration that agent.
+    async fn meant(&self, backend: &Backend, agent: AgentId) -> Result<(AgentId, AgentId)> {
+        let root = backend.agent(agent).await?.root;
+        Ok((root, if self.exploration.is_some() { agent } else { root }))
     }
 
     fn report(
@@ -213,7 +266,9 @@ impl Run {
                 (Exit::Interrupted, [].as_slice())
             }
         };
-        if globals.json {
+        if globals.json && self.exploration.is_some() {
+            // The chunks say it all.
+        } else if globals.json {
             let status = progress.shown();
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
         } else if let (Exit::Done, Some(answer)) = (exit, answer) {
@@ -259,11 +314,11 @@ impl Run {
     }
 
     /// Stops waiting for the agents, and shows how to come back to them.
-    async fn leave(&self, globals: &Globals, backend: &Backend, root: AgentId) {
+    async fn leave(&self, globals: &Globals, backend: &Backend, root: AgentId, agent: AgentId) {
         if !globals.quiet && !backend.is_at_work(Some(root)) {
             out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
-        let resume = self.resume_command(globals, root);
+        let resume = self.resume_command(globals, agent);
         match backend.leave().await {
             OnExit::Suspended => out::note(format!("suspended; continue with: {resume}")),
             OnExit::AtWork => out::note(format!("it continues in another process; follow it with: {resume}")),
@@ -273,7 +328,8 @@ impl Run {
     fn resume_command(&self, globals: &Globals, root: AgentId) -> String {
         let files =
             self.files.as_ref().map(|files| format!(" --files {}", quoted(&files.display().to_string())));
-        format!("entourage run --resume {root}{}{}", files.unwrap_or_default(), globals.again())
+        let command = if self.exploration.is_some() { "explore" } else { "run" };
+        format!("entourage {command} --resume {root}{}{}", files.unwrap_or_default(), globals.again())
     }
 }
 
@@ -327,30 +383,4 @@ fn text(given: &str) -> Result<String> {
             Err(Failure::usage(format!("the task cannot be read from stdin: {error}. Give it as UTF-8")))
         }
     }
-}
-
-/// The agent's messages in the runs that ended, each since the last message to it; if none has ended, its
-/// messages so far.
-fn answers(entries: &[Entry], ends: &[u64]) -> Option<String> {
-    let mut from = 0;
-    let mut said = Vec::new();
-    for end in ends {
-        // Questions and their answers are among the items and have no number of their own.
-        let is_before = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < *end);
-        let upto = entries.iter().rposition(is_before).map_or(from, |last| last + 1);
-        said.extend(answer(&entries[from..upto]));
-        from = upto;
-    }
-    if ends.is_empty() { answer(entries) } else { (!said.is_empty()).then(|| said.join("\n\n")) }
-}
-
-/// The agent's messages since the last message to it.
-fn answer(entries: &[Entry]) -> Option<String> {
-    let asked = entries.iter().rposition(|entry| entry.role == Role::User).map_or(0, |last| last + 1);
-    let said: Vec<&str> = entries[asked..]
-        .iter()
-        .filter(|entry| entry.role == Role::Assistant)
-        .map(|entry| entry.text.trim())
-        .collect();
-    (!said.is_empty()).then(|| said.join("\n\n"))
 }

@@ -67,6 +67,8 @@ pub(crate) enum TreeStart {
 pub(crate) struct Session {
     backend: Backend,
     root: AgentId,
+    /// The agent that the user talks to: the root, unless another is named.
+    agent: AgentId,
     follow: Stream,
     pub(crate) progress: Progress,
     pub(crate) view: View,
@@ -98,22 +100,22 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// Starts from the current state of a tree, which is not shown again.
+    /// Starts from the current state of the tree of this root, which is not shown again. The user talks to the agent.
     pub(crate) async fn new(
         backend: Backend,
-        root: AgentId,
+        (root, agent): (AgentId, AgentId),
         begun: TreeStart,
         view: View,
         interrupt: CancellationToken,
     ) -> Result<Self> {
-        let mut progress = Progress::new(root);
+        let mut progress = Progress::new(agent);
         let mut heard = 0;
         match begun {
             // Everything is new.
             TreeStart::Now => progress.begins(),
             TreeStart::Before => {
                 for event in backend.history(root, None).await? {
-                    heard = item_of(&event, root).map_or(heard, |seq| seq + 1);
+                    heard = item_of(&event, agent).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
                 }
                 look_for_room(&backend, &mut progress).await?;
@@ -123,6 +125,7 @@ impl Session {
         Ok(Self {
             backend,
             root,
+            agent,
             follow,
             progress,
             view,
@@ -257,9 +260,9 @@ impl Session {
                 if self.shows() {
                     self.view.event(&event, &self.progress)?;
                 }
-                self.heard = item_of(&event, self.root).map_or(self.heard, |seq| seq + 1);
+                self.heard = item_of(&event, self.agent).map_or(self.heard, |seq| seq + 1);
                 let is_end = matches!(&event.body, EventBody::Run { status, .. } if status.is_terminal());
-                if is_end && event.agent == self.root {
+                if is_end && event.agent == self.agent {
                     self.answered = true;
                     self.ends.push(self.heard);
                 }
@@ -291,7 +294,7 @@ impl Session {
     fn hear(&mut self, event: &Event) {
         let EventBody::Item { item: Some(item), .. } = &event.body else { return };
         let ItemBody::Message { from: Author::User, text, post, .. } = &item.body else { return };
-        if item.agent == self.root {
+        if item.agent == self.agent {
             let own = std::mem::take(&mut self.begins) || post.is_some_and(|post| self.own.contains(&post));
             if !own {
                 self.view.heard(text);
@@ -367,10 +370,10 @@ async fn look_for_room(backend: &Backend, progress: &mut Progress) -> Result<()>
     Ok(())
 }
 
-/// The number of the root's item in an event.
-fn item_of(event: &Event, root: AgentId) -> Option<u64> {
+/// The number of the agent's item in an event.
+fn item_of(event: &Event, agent: AgentId) -> Option<u64> {
     match event.body {
-        EventBody::Item { item_seq, .. } if event.agent == root => Some(item_seq),
+        EventBody::Item { item_seq, .. } if event.agent == agent => Some(item_seq),
         _ => None,
     }
 }

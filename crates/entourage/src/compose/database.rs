@@ -37,7 +37,7 @@ pub async fn migrate(settings: &Settings) -> Result<Migrated> {
 }
 
 /// Opens the database, and creates it if there is none.
-pub(super) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
+pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
     make_directory(&settings.data)?;
     Ok(database(settings).open().await?)
 }

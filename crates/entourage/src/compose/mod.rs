@@ -33,6 +33,8 @@ pub use webhooks::check_webhooks;
 
 use webhooks::outbox;
 
+pub(crate) use database::open as open_database;
+
 /// How often old data is pruned.
 const FORGETTING: Duration = Duration::from_secs(60 * 60);
 
@@ -153,7 +155,7 @@ async fn forget(engine: Engine, retention: Retention) {
     }
 }
 
-fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
+pub(crate) fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
     dispatch::Settings {
         concurrency: set.concurrency.max(1),
         grace: Duration::from_secs(set.grace_seconds),

@@ -93,3 +93,15 @@ fn the_agency_example_delegates_and_answers() {
     let developer = at("\nDeveloper: ");
     assert!(call < developer && developer < answer, "{heard}");
 }
+
+#[test]
+fn the_explore_example_shows_the_states_of_its_agents_and_the_result() {
+    let ran = example(&DataDir::new(), "explore").arg("Who wrote the first compiler?").output();
+    let ran = ran.expect("it starts");
+    let heard = String::from_utf8(ran.stdout).expect("UTF-8");
+    assert!(ran.status.success(), "{heard}{}", String::from_utf8_lossy(&ran.stderr));
+    let at = |part: &str| heard.find(part).unwrap_or_else(|| panic!("`{part}` was not said:\n{heard}"));
+    assert!(
+        at(" is running") < at(" is completed") && at(" is completed") < at("This is the rehearsal model")
+    );
+}

@@ -55,6 +55,7 @@ fn the_help_of_every_command_shows_an_example() {
         commands,
         [
             "run",
+            "explore",
             "chat",
             "serve",
             "tree",

@@ -14,6 +14,7 @@ mod docs;
 mod doctor;
 mod escapes;
 mod examples;
+mod explore;
 mod help;
 mod interrupt;
 mod intervene;

@@ -70,6 +70,40 @@ impl Model {
         })
     }
 
+    /// A model that explores: it asks which one if the request is vague, has no parts explored, and repeats in the
+    /// result what the user said.
+    pub(crate) fn exploring() -> Self {
+        Self::new().answering(|asked| {
+            let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+            let of = |role: &str| {
+                let of_role = messages.iter().filter(|message| message["role"] == role);
+                let words = of_role.filter_map(|message| message["content"].as_str().map(str::to_owned));
+                words.collect::<Vec<_>>().join("\n")
+            };
+            let system = of("system");
+            // A decision reads the conversation as one text.
+            let conversation = of("user");
+            let said = |line: &'_ str| {
+                let words =
+                    line.strip_prefix("User: ").or_else(|| line.strip_prefix("ask_user returned: "))?;
+                Some(words.to_owned())
+            };
+            let words = conversation.lines().filter_map(said).collect::<Vec<_>>().join("; ");
+            let answer = if system.contains("whether the user's request is ambiguous") {
+                json!({ "ambiguous": words.contains("vague"), "question": "Which one?" })
+            } else if system.contains("whether critical information is missing") {
+                json!({ "missing": false, "question": "" })
+            } else if system.contains("independent subquestions") {
+                json!({ "subquestions": [] })
+            } else if system.contains("Write the whole result") {
+                json!({ "summary": format!("The result: {words}"), "needs_more_info": false, "question": "" })
+            } else {
+                return asked.text("found").end();
+            };
+            asked.text(&answer.to_string()).end();
+        })
+    }
+
     /// Answers every request in a thread of its own.
     fn answering(self, mut answer: impl FnMut(Asked) + Send + 'static) -> Self {
         let theirs = self.listener.try_clone().expect("cloned");

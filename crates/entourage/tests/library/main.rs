@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends by panicking")]
 
 mod building;
+mod explorations;
 mod keeping;
 mod loops;
 mod programs;
+mod recorder;
 mod responses;
 mod restarts;
 mod streams;

@@ -101,11 +101,11 @@ impl Client {
         let (parent, id) = (agent.parent, agent.id);
         let mut shown = self.shown(agent).await?;
         if let Some(parent) = parent {
-            shown.parent = Some(self.name_of(parent).await?);
+            shown.parent = Some(self.agent_name(parent).await?);
         }
         let below = AgentQuery { parent: Some(id), page: Page::all(), ..AgentQuery::default() };
         for child in self.engine.store().agents(&self.scope, below).await? {
-            shown.subagents.push(self.name_of(child.id).await?);
+            shown.subagents.push(self.agent_name(child.id).await?);
         }
         Ok(shown)
     }
@@ -191,8 +191,11 @@ impl Client {
         })
     }
 
-    /// The name of an agent, or its id.
-    pub(super) async fn name_of(&self, agent: AgentId) -> Result<String> {
+    /// The name that its caller gave an agent, or its id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn agent_name(&self, agent: AgentId) -> Result<String> {
         let set: Option<Annotations> = self.engine.store().record(&self.scope, agent).await?;
         Ok(set.and_then(|set| set.name).unwrap_or_else(|| agent.to_string()))
     }

@@ -41,6 +41,24 @@ pub enum ExplorationInput {
     Messages(Vec<EarlierMessage>),
 }
 
+impl From<&str> for ExplorationInput {
+    fn from(prompt: &str) -> Self {
+        Self::Prompt(prompt.to_owned())
+    }
+}
+
+impl From<String> for ExplorationInput {
+    fn from(prompt: String) -> Self {
+        Self::Prompt(prompt)
+    }
+}
+
+impl From<Vec<EarlierMessage>> for ExplorationInput {
+    fn from(messages: Vec<EarlierMessage>) -> Self {
+        Self::Messages(messages)
+    }
+}
+
 /// A message of a conversation that the agent goes on with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EarlierMessage {

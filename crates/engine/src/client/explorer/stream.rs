@@ -164,7 +164,7 @@ impl ExplorerStream {
     }
 
     async fn follow(&mut self, agent: AgentId) -> Result<()> {
-        let name = self.client.name_of(agent).await?;
+        let name = self.client.agent_name(agent).await?;
         self.renderer.follow(agent, name);
         Ok(())
     }

@@ -1,11 +1,11 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
 use entourage_api::{
-    AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event, FindLearnings,
-    FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind,
-    Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest,
-    Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage,
-    Session, ShowTree, UsageReport, Why,
+    ActiveAgent, ActiveAgents, AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event,
+    FindLearnings, FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage,
+    Job, Kind, Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns,
+    ModelRequest, Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run,
+    SendMessage, Session, ShowTree, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -120,6 +120,11 @@ impl Backend {
     /// One agent.
     pub(crate) async fn agent(&self, id: AgentId) -> Result<Agent> {
         self.get(&format!("agents/{id}")).await
+    }
+
+    /// The active agents, oldest first.
+    pub(crate) async fn active_agents(&self) -> Result<Vec<ActiveAgent>> {
+        Ok(self.get::<ActiveAgents>("agents/active").await?.data)
     }
 
     /// A page of agents, newest first, and where the next one begins.

@@ -151,8 +151,22 @@ impl Backend {
         self.answered(self.request(Method::GET, path).query(query)).await
     }
 
+    /// Begins to read a stream of another API than `/v1`.
+    pub(super) async fn stream(
+        &self,
+        method: Method,
+        path: &str,
+        with: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Response> {
+        self.answered(with(self.request_at(method, path))).await
+    }
+
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let request = self.http.request(method, format!("{}/v1/{path}", self.place.url()));
+        self.request_at(method, &format!("/v1/{path}"))
+    }
+
+    fn request_at(&self, method: Method, path: &str) -> RequestBuilder {
+        let request = self.http.request(method, format!("{}{path}", self.place.url()));
         self.token.iter().fold(request, |request, token| request.bearer_auth(token.expose_secret()))
     }
 

@@ -2,6 +2,7 @@
 //! process.
 
 mod api;
+mod chunks;
 mod connection;
 mod host;
 mod local_engine;
@@ -20,6 +21,7 @@ use entourage_types::{AgentId, Owner};
 
 use super::{failure::Failure, globals::Globals, out};
 
+pub(crate) use chunks::Chunks;
 pub(crate) use connection::Backend;
 pub(crate) use patience::Patience;
 pub(crate) use running::Running;

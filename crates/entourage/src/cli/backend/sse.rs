@@ -3,6 +3,8 @@
 /// One event of a stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Message {
+    /// Its id.
+    pub(super) id: String,
     /// Its name.
     pub(super) event: String,
     /// Its data.
@@ -46,6 +48,7 @@ impl Parser {
         let (name, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match name {
+            "id" => value.clone_into(&mut self.message.id),
             "event" => value.clone_into(&mut self.message.event),
             "data" if self.message.data.is_empty() => value.clone_into(&mut self.message.data),
             "data" => {
@@ -69,10 +72,14 @@ mod tests {
             let mut parser = Parser::default();
             let messages: Vec<Message> =
                 stream.as_bytes().chunks(size).flat_map(|piece| parser.take(piece)).collect();
-            let message = |event: &str, data: &str| Message { event: event.into(), data: data.into() };
+            let message = |id: &str, event: &str, data: &str| Message {
+                id: id.into(),
+                event: event.into(),
+                data: data.into(),
+            };
             assert_eq!(
                 messages,
-                [message("item", "{\"a\":\n\"ü\"}"), message("delta", "x")],
+                [message("1", "item", "{\"a\":\n\"ü\"}"), message("", "delta", "x")],
                 "cut by {size}"
             );
         }

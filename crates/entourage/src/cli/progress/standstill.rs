@@ -17,12 +17,26 @@ pub(crate) enum Standstill {
 }
 
 impl Progress {
+    /// Whether an agent is the one that the user talks to, or below it. In a tree whose root that is, all are.
+    pub(crate) fn is_in_branch(&self, agent: AgentId) -> bool {
+        if self.member(self.root).is_none_or(|top| top.parent.is_none()) {
+            return true;
+        }
+        let parent = |id: &AgentId| self.member(*id).and_then(|member| member.parent);
+        std::iter::successors(Some(agent), parent).any(|id| id == self.root)
+    }
+
+    /// The agents of the branch.
+    fn branch(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| self.is_in_branch(member.id))
+    }
+
     /// The agents that a user paused, if no other agent works; none otherwise.
     pub(crate) fn paused(&self) -> Option<Standstill> {
         let is_paused = |member: &&Member| member.is_held() && member.status == Status::Waiting;
         let others_are_busy =
-            self.members.iter().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
-        let paused: Vec<AgentId> = self.members.iter().filter(is_paused).map(|member| member.id).collect();
+            self.branch().filter(|member| !is_paused(member)).any(|member| self.is_busy(member));
+        let paused: Vec<AgentId> = self.branch().filter(is_paused).map(|member| member.id).collect();
         let at_rest = !self.stirring && self.pending.is_empty() && !others_are_busy;
         (at_rest && !paused.is_empty()).then_some(Standstill::Paused(paused))
     }
@@ -33,18 +47,19 @@ impl Progress {
             // A dropped task has no result.
             task.result.is_some()
                 && task.status.is_terminal()
+                && self.is_in_branch(task.from)
                 && self.member(task.from).is_some_and(|from| from.status != Status::Cancelled)
         });
         // A message may stay unread until the open questions are answered.
         if self.begins
-            || !self.unread.is_empty() && self.questions.is_empty()
+            || !self.unread.is_empty() && self.open_questions().next().is_none()
             || self.stirring
             || results_unread
-            || self.members.iter().any(|member| self.is_busy(member))
+            || self.branch().any(|member| self.is_busy(member))
         {
             return None;
         }
-        if !self.questions.is_empty() {
+        if self.open_questions().next().is_some() {
             // The open questions end once the agents have applied a pending intervention; so do those of
             // agents below an agent that was stopped.
             let is_over = self.status().is_terminal();
@@ -53,7 +68,7 @@ impl Progress {
             if self.pending.values().any(|wanted| ends(wanted)) {
                 return None;
             }
-            return Some(Standstill::Asks(self.questions.values().cloned().collect()));
+            return Some(Standstill::Asks(self.open_questions().cloned().collect()));
         }
         let status = self.status();
         (status.is_terminal() || status == Status::Idle).then_some(Standstill::Ended(status))
@@ -62,7 +77,7 @@ impl Progress {
     /// The agents that still work after the root has ended its run.
     pub(crate) fn outlasting(&self) -> impl Iterator<Item = &Member> {
         let is_over = self.status().is_terminal();
-        self.members.iter().filter(move |member| is_over && self.is_busy(member))
+        self.branch().filter(move |member| is_over && self.is_busy(member))
     }
 
     /// Whether an agent continues by itself. A new agent has its first message in its inbox, except for a

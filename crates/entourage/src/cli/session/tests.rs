@@ -14,7 +14,7 @@ const BACK: Duration = Duration::from_millis(200 + 400 + 800 + 1600 + 3200);
 
 async fn start_session(backend: Backend) -> Session {
     let (root, interrupt) = (AgentId::new(), CancellationToken::new());
-    Session::new(backend, root, TreeStart::Now, View::Silent, interrupt).await.unwrap()
+    Session::new(backend, (root, root), TreeStart::Now, View::Silent, interrupt).await.unwrap()
 }
 
 /// A server that gives these streams and then ends. Returns what the user is shown, and after how long.

@@ -16,7 +16,7 @@ impl Session {
     pub(crate) async fn tell(&mut self, text: &str) -> Result<()> {
         let saying = OutgoingMessage::of(text, &mut self.saying);
         let at = Time::now();
-        let sent = self.backend.send(self.root, &saying.text, Some(&saying.key)).await;
+        let sent = self.backend.send(self.agent, &saying.text, Some(&saying.key)).await;
         let post = saying.sent(at, sent)?;
         self.saying = None;
         self.own.insert(post);

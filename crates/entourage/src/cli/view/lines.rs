@@ -3,7 +3,7 @@
 use std::mem;
 
 use entourage_api::{Event, EventBody, ItemBody};
-use entourage_types::{QuestionStatus, ShownStatus};
+use entourage_types::{EntityKind, QuestionStatus, ShownStatus};
 
 use crate::cli::{describe, out, progress::Progress};
 
@@ -41,8 +41,9 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         | EventBody::Intervention { .. }
         | EventBody::Grant { .. }
         | EventBody::Session { .. }
-        | EventBody::Budget { .. }
-        | EventBody::Record { .. } => true,
+        | EventBody::Budget { .. } => true,
+        // What a caller says of an agent when it starts it.
+        EventBody::Record { kind, .. } => kind != EntityKind::ANNOTATIONS.as_str(),
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),
             ItemBody::Output { error, .. } => *error,

@@ -14,19 +14,19 @@ use entourage_types::{
 use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
 
 /// Passes calls to a store until it is closed, and returns errors from then on.
-pub(super) struct Closable {
+pub(crate) struct Closable {
     /// Each call holds the read lock for as long as it lasts, so that no call is running once the store is
     /// closed.
     store: RwLock<Option<Arc<dyn Store>>>,
 }
 
 impl Closable {
-    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         Self { store: RwLock::new(Some(store)) }
     }
 
     /// Waits for the running calls, then drops the store.
-    pub(super) async fn close(&self) {
+    pub(crate) async fn close(&self) {
         let store = self.store.write().await.take();
         // Dropping a database first writes back its log, which blocks.
         let _ = tokio::task::spawn_blocking(move || drop(store)).await;
