@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use entourage_engine::Clock as _;
 use entourage_store::Page;
 use entourage_testkit::World;
 use entourage_types::{
