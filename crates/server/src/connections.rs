@@ -11,11 +11,11 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use entourage_types::Owner;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use crate::{Problem, active_request::ActiveRequest};
 
@@ -124,7 +124,7 @@ impl Connections {
         let gives_way = CancellationToken::new();
         let seat = Slot { address, standing, requests: 0, gives_way: gives_way.clone() };
         open.by_age.insert(id, seat);
-        Entered { id, address, connections: Arc::clone(self), gives_way }
+        Entered { id, address, connections: Arc::clone(self), gives_way, upgraded_by: OnceLock::new() }
     }
 
     /// Counts an owner's request on a connection, or refuses it at a limit.
@@ -243,6 +243,8 @@ pub(crate) struct Entered {
     address: IpAddr,
     connections: Arc<Connections>,
     gives_way: CancellationToken,
+    /// The request that made another protocol's connection of this one.
+    upgraded_by: OnceLock<Arc<ActiveRequest>>,
 }
 
 impl Entered {
@@ -261,9 +263,14 @@ impl Entered {
         ActiveRequest::new(self.id, self.address, &self.connections)
     }
 
-    /// Resolves when the connection must close to make room for another.
-    pub(crate) async fn gives_way(&self) {
-        self.gives_way.cancelled().await;
+    /// Notes that a request upgrades the connection: it is under way for as long as the connection is open.
+    pub(crate) fn upgrade_by(&self, request: Arc<ActiveRequest>) {
+        self.upgraded_by.get_or_init(|| request);
+    }
+
+    /// Resolves when the connection must close, to make room for another or because the server ends.
+    pub(crate) fn must_give_way(&self) -> WaitForCancellationFutureOwned {
+        self.gives_way.clone().cancelled_owned()
     }
 }
 
@@ -377,6 +384,22 @@ mod tests {
         let ended: Vec<bool> = late.iter().map(|late| late.gives_way.is_cancelled()).collect();
         assert!(ended[0] && !ended[1..].contains(&true));
         assert!(!late[1..].iter().any(is_accepted));
+    }
+
+    #[test]
+    fn a_request_that_upgrades_its_connection_is_under_way_while_that_is_open() {
+        let connections = connections(4);
+        let ann = Owner::new("ann");
+        let upgraded = connections.enter(HERE);
+        let request = upgraded.request();
+        request.begin_request(&ann).unwrap();
+        upgraded.upgrade_by(request);
+        let idle: Vec<Entered> = (0..3).map(|_| connections.enter(HERE)).collect();
+        let _next = connections.enter(HERE);
+        assert_eq!((upgraded.gives_way.is_cancelled(), idle[0].gives_way.is_cancelled()), (false, true));
+        assert_eq!(connections.open().of[&ann].requests, 1);
+        drop(upgraded);
+        assert!(connections.open().of.is_empty());
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod blocking_work_limit;
 mod bodies;
 mod compression;
 mod connections;
+mod counted_socket;
 mod error;
 mod extract;
 mod in_process;

@@ -2,19 +2,22 @@
 
 use std::{convert::Infallible, io::ErrorKind, net::SocketAddr, sync::Arc, time::Duration};
 
-use axum::{Router, extract::Request};
+use axum::{Router, extract::Request, http::StatusCode};
 use entourage_engine::Engine;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio_io_timeout::TimeoutStream;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::{
+    sync::CancellationToken,
+    task::{TaskTracker, task_tracker::TaskTrackerToken},
+};
 use tower::ServiceExt as _;
 
 use crate::{
     Auth, Error, Installation, Result, Settings,
     active_request::Answering,
     connections::{Connections, Entered, Limits},
+    counted_socket::CountedSocket,
     metrics,
     router::router_of,
 };
@@ -122,8 +125,8 @@ impl Server {
             };
             match accepted {
                 Ok((stream, from)) => {
-                    let entered = self.connections.enter(from.ip());
-                    served.spawn(self.clone().serve(stream, entered));
+                    let entered = Arc::new(self.connections.enter(from.ip()));
+                    served.spawn(self.clone().serve(stream, entered, served.token()));
                 }
                 Err(error) if is_of_the_peer(&error) => {}
                 Err(error) => {
@@ -134,19 +137,21 @@ impl Server {
         }
     }
 
-    /// Serves one connection until it ends, or must make room for another.
-    async fn serve(self, stream: TcpStream, entered: Entered) {
+    /// Serves one connection until it ends, must make room for another, or is upgraded: then it is the upgrade's.
+    async fn serve(self, stream: TcpStream, entered: Arc<Entered>, tracked: TaskTrackerToken) {
         if let Err(error) = prepare(&stream, self.write_timeout) {
             tracing::debug!(%error, "the options of a connection cannot be set");
         }
-        // A client that reads nothing of a response is disconnected, to free what is held for it.
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(self.write_timeout));
-        let answer = service_fn(|mut request: Request<Incoming>| {
-            let (visit, routes) = (entered.request(), self.routes.clone());
+        let socket = CountedSocket::new(stream, self.write_timeout, Arc::clone(&entered), tracked);
+        let gives_way = entered.must_give_way();
+        let answer = service_fn(move |mut request: Request<Incoming>| {
+            let (visit, routes, entered) = (entered.request(), self.routes.clone(), Arc::clone(&entered));
             request.extensions_mut().insert(Arc::clone(&visit));
             async move {
                 let response = routes.oneshot(request).await?;
+                if response.status() == StatusCode::SWITCHING_PROTOCOLS {
+                    entered.upgrade_by(Arc::clone(&visit));
+                }
                 Ok::<_, Infallible>(response.map(|body| Answering::new(body, visit)))
             }
         });
@@ -154,8 +159,9 @@ impl Server {
             .timer(TokioTimer::new())
             .header_read_timeout(self.header_timeout)
             .max_buf_size(HEAD)
-            .serve_connection(TokioIo::new(Box::pin(stream)), answer);
-        tokio::pin!(connection);
+            .serve_connection(TokioIo::new(socket), answer)
+            .with_upgrades();
+        tokio::pin!(connection, gives_way);
         let mut stopping = false;
         loop {
             tokio::select! {
@@ -169,7 +175,7 @@ impl Server {
                     stopping = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                () = entered.gives_way() => return,
+                () = &mut gives_way => return,
             }
         }
     }

@@ -135,7 +135,7 @@ async fn every_route_answers_a_foreign_id_like_an_unknown_id() {
             // These have errors of their own form.
             assert_eq!([foreign.status, unknown.status].map(|status| status.as_u16()), [404, 404]);
         } else {
-            [foreign, unknown].map(|answer| answer.problem(404, "not-found"));
+            let _ = [foreign, unknown].map(|answer| answer.problem(404, "not-found"));
         }
     }
     // No attempt has changed anything.

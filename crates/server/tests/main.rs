@@ -37,6 +37,8 @@ mod reconnects;
 mod requests;
 mod site;
 mod slow;
+mod socket;
+mod sockets;
 mod start;
 mod stream;
 mod streams;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use entourage_engine::Clock as _;
 use entourage_store::Page;
 use entourage_testkit::World;
 use entourage_types::{
@@ -16,16 +17,18 @@ use crate::kit::{
     },
 };
 
-/// Shows: S3-R027, S3-R040.
+/// Shows: S3-R027, S3-R040, S3-R048.
 #[tokio::test]
 async fn a_clear_question_is_answered_without_questions_or_children() {
     let world = CLEAR.world().start().await;
+    let began = world.clock().now();
     let root = world.ask("Go.").await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
     let lines = lines(&world, &root).await;
     assert!(lines.contains(&"turn: the main answer[]".to_owned()), "{lines:?}");
     assert_eq!(lines.last().unwrap(), "turn: in some unit[]");
     assert_eq!(world.client().tree(root.id).await.unwrap().len(), 1);
+    assert_eq!(world.clock().now(), began, "nobody intervened, and nothing was waited for");
 }
 
 /// Shows: S3-R022, S3-R023, S3-R029, S3-R030, S3-R031, S3-R033, S3-R034, S3-R051, S3-R052, S3-R053.

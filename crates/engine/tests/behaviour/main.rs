@@ -22,6 +22,8 @@ mod explore;
 mod explore_children;
 mod explore_crashes;
 mod explore_decisions;
+mod explorer_load;
+mod explorer_storm;
 mod explorer_stream;
 mod explorer_tree;
 mod feed;

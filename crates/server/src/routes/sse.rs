@@ -64,17 +64,26 @@ pub(crate) fn streamed(
     source: impl EventSource,
     opened: Opened,
     heartbeat: Duration,
-    ended: impl Future<Output = ()> + Send + 'static,
+    ended: impl Future + Send + 'static,
 ) -> Response {
-    let body = Body::from_stream(pieces(source, opened, heartbeat).take_until(Box::pin(ended)));
+    let body = Body::from_stream(pieces(source, opened, heartbeat).take_until(Box::pin(ended.map(drop))));
     // nginx and similar proxies buffer responses unless this header forbids it.
     let buffering = HeaderName::from_static("x-accel-buffering");
     let headers = [(CONTENT_TYPE, "text/event-stream"), (CACHE_CONTROL, "no-cache"), (buffering, "no")];
     (headers, body).into_response()
 }
 
-/// Resolves when the stream must end: the server stops, or the caller's token has expired.
-pub(crate) async fn ended(until: Option<Time>, served: AppState) {
+/// Why a stream must end before its source does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The server stops.
+    Stopping,
+    /// The caller's token has expired.
+    Expired,
+}
+
+/// Resolves when the stream must end.
+pub(crate) async fn ended(until: Option<Time>, served: AppState) -> Ending {
     let expired = async {
         match until {
             Some(until) => served.engine.clock().sleep_until(until).await,
@@ -82,8 +91,8 @@ pub(crate) async fn ended(until: Option<Time>, served: AppState) {
         }
     };
     tokio::select! {
-        () = served.shutdown.cancelled() => {}
-        () = expired => {}
+        () = served.shutdown.cancelled() => Ending::Stopping,
+        () = expired => Ending::Expired,
     }
 }
 

@@ -8,7 +8,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use entourage_api::{Problem as ProblemDocument, schema};
-use entourage_engine::{Error, Overrides};
+use entourage_engine::{Client, Error, Overrides};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -69,7 +69,7 @@ async fn get(caller: Caller, Id(name): Id<String>) -> Result<Response, Problem> 
 /// What is to be set; what is left out stays as it is.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
-struct OverrideAgent {
+pub(super) struct OverrideAgent {
     /// `delete` ends the agent for good, with all below it. `modify` has it drop its work in progress and work on its
     /// content. Any other text is an annotation.
     #[schema(min_length = 1, max_length = 1_048_576)]
@@ -101,14 +101,19 @@ async fn intervene(
     Id(name): Id<String>,
     Body(wanted): Body<OverrideAgent>,
 ) -> Result<Done, Problem> {
+    set(&caller.client, &name, wanted).await
+}
+
+/// Sets these of an active agent, by its name or id.
+pub(super) async fn set(client: &Client, name: &str, wanted: OverrideAgent) -> Result<Done, Problem> {
     let OverrideAgent { user_comment: comment, user_content: content, status } = wanted;
     let state = match status.map(|status| status.parse()).transpose() {
         Ok(state) => state,
         Err(why) => return Ok(Done::refused(StatusCode::UNPROCESSABLE_ENTITY, why)),
     };
-    match caller.client.user_intervention(&name, &Overrides { comment, content, state }).await {
-        Ok(true) => Ok(Done::done()),
-        Ok(false) => Ok(match caller.client.named_agent(&name).await {
+    match client.user_intervention(name, &Overrides { comment, content, state }).await {
+        Ok(true) => Ok(Done::success()),
+        Ok(false) => Ok(match client.named_agent(name).await {
             Ok(_) => Done::refused(StatusCode::CONFLICT, "the agent has finished"),
             Err(error) => Done::unless(error)?,
         }),
@@ -119,11 +124,11 @@ async fn intervene(
 /// An answer to what an agent asks.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
-struct AnswerAgent {
+pub(super) struct AnswerAgent {
     /// The answer; null declines to give one.
     #[serde(deserialize_with = "Option::deserialize")]
     #[schema(required, min_length = 1, max_length = 1_048_576)]
-    response: Option<String>,
+    pub(super) response: Option<String>,
 }
 
 /// Answer the question that an agent waits for
@@ -146,7 +151,7 @@ async fn answer(
     Body(AnswerAgent { response }): Body<AnswerAgent>,
 ) -> Result<Done, Problem> {
     match caller.client.answer_agent(&name, None, response.as_deref()).await {
-        Ok(_) => Ok(Done::done()),
+        Ok(_) => Ok(Done::success()),
         Err(error) => Done::unless(error),
     }
 }

@@ -4,7 +4,9 @@
 mod agents;
 mod stream;
 mod token;
+mod upstream;
+mod ws;
 
 use super::Routes;
 
-pub(crate) const ROUTES: &[Routes] = &[stream::routes, token::routes, agents::routes];
+pub(crate) const ROUTES: &[Routes] = &[stream::routes, token::routes, ws::routes, agents::routes];

@@ -36,14 +36,14 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FollowExploration {
     /// What to explore; needed to start an agent.
-    prompt: Option<String>,
+    pub(super) prompt: Option<String>,
     /// The id of the agent. If one of this id is active, it is followed from its beginning, and none is started.
-    agent_id: Option<String>,
+    pub(super) agent_id: Option<String>,
     /// The id of the active agent below which it is put.
-    parent_id: Option<String>,
+    pub(super) parent_id: Option<String>,
     /// A token from `POST /agent/stream-token`, in place of the header that `EventSource` cannot send.
     #[expect(dead_code, reason = "read before the request comes here, to authenticate it")]
-    token: Option<String>,
+    pub(super) token: Option<String>,
 }
 
 /// The `Last-Event-ID` of a client that reconnects: a position in the stream of an agent.

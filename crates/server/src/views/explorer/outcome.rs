@@ -38,7 +38,7 @@ impl Default for NoAgent {
 }
 
 impl Done {
-    pub(crate) const fn done() -> Self {
+    pub(crate) const fn success() -> Self {
         Self { success: true, error: None, status: StatusCode::OK }
     }
 
