@@ -28,6 +28,11 @@ pub struct ActiveAgent {
     pub agent: Agent,
     /// The name that its caller gave it, or its id.
     pub name: String,
+    /// The name or id of the agent above it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent_name: Option<String>,
+    /// The names or ids of the active agents below it.
+    pub subagents: Vec<String>,
     /// Its state, in the words of explorations.
     #[schema(value_type = schema::AgentState)]
     pub state: AgentState,

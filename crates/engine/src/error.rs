@@ -84,6 +84,12 @@ pub enum Error {
         /// The agent that has it.
         agent: AgentId,
     },
+    /// The system gave no random numbers, without which nothing secret can be made.
+    #[error("the system gave no random numbers: {0}")]
+    NoRandomness(String),
+    /// The owner has as many of something as one may have.
+    #[error("{0}")]
+    TooMany(String),
     /// The chat was created or deleted by others again and again while this was tried.
     #[error("chat `{0}` changes too fast, and nothing was sent; send the message again")]
     ChatChanges(String),

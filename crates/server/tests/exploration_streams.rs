@@ -126,8 +126,12 @@ async fn what_cannot_be_started_is_refused_and_starts_nothing() {
         let detail = site.post("/agent/stream", &body).await.problem(422, "invalid-request").detail;
         assert!(detail.contains(why), "{body}: {detail}");
     }
-    let odd = json!({"messages": [{"role": "tool", "content": "hi"}]});
-    site.post("/agent/stream", &odd).await.problem(422, "invalid-body");
+    for odd in [
+        json!([{"role": "tool", "content": "hi"}]),
+        json!([{"role": "user", "content": [{"type": "reasoning", "text": "hi"}]}]),
+    ] {
+        site.post("/agent/stream", &json!({"messages": odd})).await.problem(422, "invalid-body");
+    }
     let wrong = site.request(Method::GET, "/agent/stream").header("last-event-id", "7");
     send(wrong).await.problem(400, "invalid-header");
     assert_eq!(site.get("/v1/agents").await.expect(200)["data"], json!([]));
@@ -218,6 +222,33 @@ async fn a_stream_token_for_a_name_starts_no_other_agent_and_two_uses_at_once_st
         stream.until("user-query").await;
     }
     assert_eq!(site.get("/v1/agents").await.expect(200)["data"].as_array().unwrap().len(), 1);
+}
+
+/// A browser gives up for good on anything but a stream: of many that start one name at once, all follow one agent.
+///
+/// Shows: S3-R096.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_start_one_name_at_the_same_moment_follow_one_agent() {
+    let site = open().await;
+    for round in 0..20 {
+        let token =
+            site.post("/agent/stream-token", &json!({"agentId": format!("t{round}")})).await.expect(201);
+        let token = token["token"].as_str().unwrap();
+        for query in [format!("n{round}"), format!("t{round}&token={token}")] {
+            let query = format!("?prompt=ask&agentId={query}");
+            let tries = (0..6)
+                .map(|_| tokio::spawn(site.request(Method::GET, &format!("/agent/stream{query}")).send()));
+            let mut agents = Vec::new();
+            for response in futures::future::join_all(tries).await {
+                let mut stream = Chunks::of(response.unwrap().unwrap()).await;
+                let asked = stream.until("user-query").await;
+                agents.push(asked.last().unwrap()["queryId"].clone());
+            }
+            agents.dedup();
+            assert_eq!(agents.len(), 1, "{query}: {agents:?}");
+        }
+    }
+    assert_eq!(site.get("/agent/tree").await.expect(200).as_object().unwrap().len(), 40);
 }
 
 /// How many cuts are tried; set `CUTS` to try more.

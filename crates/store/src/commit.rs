@@ -59,6 +59,8 @@ pub enum Expect {
     ChildrenDeleted(AgentId),
     /// The agent has ended, and has neither posts nor wake-ups.
     Ended(AgentId),
+    /// The agent has not ended, or has something to read; it was not deleted.
+    Living(AgentId),
     /// The last agent that was created in a tree is this one.
     LastCreated {
         /// The root of the tree.

@@ -130,6 +130,12 @@ pub enum Error {
         /// Which agent.
         agent: AgentId,
     },
+    /// The agent has ended and has nothing to read, or was deleted: nothing was changed.
+    #[error("agent {agent} has ended")]
+    HasEnded {
+        /// Which agent.
+        agent: AgentId,
+    },
     /// An agent was created in the tree since the author of a commit read it.
     #[error("the tree of agent {root} has grown")]
     HasGrown {

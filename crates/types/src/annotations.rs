@@ -36,7 +36,7 @@ pub struct Annotations {
     pub updated: Time,
 }
 
-/// A state that a person wants shown: until the agent's own state changes.
+/// A state that a person wants shown: until the agent next begins, sleeps or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShownState {
     /// The state.
@@ -84,7 +84,7 @@ impl Annotations {
         }
     }
 
-    /// The state that a person wants shown of the agent, unless it has changed since.
+    /// The state that a person wants shown of the agent, unless its row has changed since.
     #[must_use]
     pub fn shown(&self, agent: &Agent) -> Option<AgentState> {
         self.shown.filter(|shown| *shown == ShownState::of(agent, shown.state)).map(|shown| shown.state)

@@ -15,7 +15,7 @@ pub struct StreamToken {
     /// The name of the only agent that it is for, if it is for one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub name: Option<String>,
-    /// The agent that it started, and which alone it follows from then on.
+    /// The agent that it follows, and no other: the one that it started, or that had its name when it was made.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub agent: Option<AgentId>,
     /// The tree of that agent, with which it is removed.
@@ -28,7 +28,7 @@ pub struct StreamToken {
     pub expires: Option<Time>,
     /// When it was made.
     pub created: Time,
-    /// When it was used first.
+    /// When it began to follow its agent; when it was made, before that.
     pub updated: Time,
 }
 
@@ -37,7 +37,7 @@ words! {
     StreamTokenStatus, "status of a stream token" {
         /// It has started nothing.
         Pending => "pending",
-        /// It has started its agent.
+        /// It follows an agent.
         Applied => "applied",
     }
 }

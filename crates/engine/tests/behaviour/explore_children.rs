@@ -1,5 +1,6 @@
 //! The children of an exploration: beside each other and the main work, and listed whatever became of them.
 
+use entourage_engine::NewAgent;
 use entourage_store::Page;
 use entourage_testkit::{HeldModel, World};
 use entourage_types::{
@@ -36,6 +37,29 @@ async fn children_explore_four_parts_beside_the_main_work_and_are_joined_whateve
         assert!(!lines.iter().any(|line| line.starts_with("decision")), "the main step only: {lines:?}");
     }
     assert_eq!(world.audit().await, []);
+}
+
+/// An agent that a person puts below an exploration asks and sums up for them, and divides nothing: only the top does.
+///
+/// Shows: S3-R041.
+#[tokio::test]
+async fn an_exploration_that_a_person_puts_below_another_does_not_divide() {
+    let world = Mind { ambiguous: true, subquestions: 2, ..CLEAR }.world().start().await;
+    let top = world.ask("Go.").await;
+    let question = world.question(top.id).await;
+    assert_eq!(question.agent, top.id);
+    let below = NewAgent { message: Some("Go below.".into()), parent: Some(top.id), ..NewAgent::default() };
+    let below = world.client().create(below, None).await.unwrap();
+    let asks = async || world.client().questions_of(below.id).await.unwrap();
+    let asked =
+        eventually("it asks the person itself", asks, |asked: &Vec<Question>| !asked.is_empty()).await;
+    world.client().answer(asked[0].id, text("the red one")).await.unwrap();
+    assert_eq!(world.ended(below.id).await.status, Status::Succeeded);
+    let tree = world.client().tree(top.id).await.unwrap();
+    assert_eq!(tree.len(), 2, "neither has any other below it: {tree:?}");
+    let lines = lines(&world, &below).await;
+    assert!(!lines.iter().any(|line| line.contains("part 0")), "{lines:?}");
+    assert_eq!(lines.last().unwrap(), "turn: in some unit[]");
 }
 
 /// Shows: S3-R039, S3-R043.

@@ -427,7 +427,7 @@ async fn an_answer_whose_first_attempt_fails_begins_again_under_the_same_id() {
     assert_eq!(texts(&chunks), written(&client, &[client.agent(root.id).await.unwrap()]).await);
 }
 
-/// Shows: S3-R071, S3-R093, S3-R101.
+/// Shows: S3-R071, S3-R101.
 #[tokio::test]
 async fn a_declined_question_is_answered_with_null_and_the_exploration_ends_well() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;
@@ -441,7 +441,7 @@ async fn a_declined_question_is_answered_with_null_and_the_exploration_ends_well
     assert!(client.active_tree(None).await.unwrap().agents.is_empty(), "it has left the tree");
 }
 
-/// Shows: S3-R073, S3-R076, S3-R093.
+/// Shows: S3-R073, S3-R076.
 #[tokio::test]
 async fn the_stream_of_a_deleted_agent_ends_without_a_result_and_its_question_is_closed() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;

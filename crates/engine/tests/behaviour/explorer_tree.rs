@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use entourage_engine::{
-    ActiveTree, Client, EarlierMessage, Error, ExplorationInput, NewExploration, Overrides, Signal, Speaker,
+    ActiveTree, Client, Clock as _, EarlierMessage, Error, ExplorationInput, NewExploration, Overrides,
+    Signal, Speaker,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
@@ -117,7 +118,7 @@ async fn what_cannot_be_explored_is_refused_and_changes_nothing() {
         (named("stream", "Go."), "stands for something else"),
         (named("stream-token", "Go."), "stands for something else"),
         (named("ws", "Go."), "stands for something else"),
-        (named(&known.id.to_string(), "Go."), "active already"),
+        (named(&known.id.to_string(), "Go."), "as its own id"),
         (NewExploration { kind: Some("oracle".into()), ..named("new", "Go.") }, "no kind `oracle`"),
     ] {
         let refused = client.explore(new.clone(), None).await.unwrap_err().to_string();
@@ -226,7 +227,7 @@ async fn an_agent_that_is_unknown_or_has_finished_is_left_as_it_is() {
     assert!(!client.user_intervention("other", &deleted).await.unwrap());
 }
 
-/// Shows: S3-R001, S3-R004, S3-R024, S3-R025, S3-R081, S3-R083, S3-R084, S3-R092.
+/// Shows: S3-R001, S3-R004, S3-R024, S3-R025, S3-R081, S3-R083, S3-R084.
 #[tokio::test]
 async fn the_tree_has_the_active_agents_and_goes_on_from_its_last_event_without_a_gap() {
     let world = world().await;
@@ -294,6 +295,70 @@ async fn an_agent_goes_on_with_a_history_and_keeps_its_callers_metadata() {
     assert_eq!(lines[..3], ["message: Hello.", "turn: Hello, too.[]", "message: Ask."]);
     assert_eq!(model.requests()[0].messages.len(), 3);
     assert_eq!(world.audit().await, []);
+}
+
+/// A name leads to one agent, and an agent is known by a name only while it leads to it.
+#[tokio::test]
+async fn an_agent_whose_name_another_has_taken_is_known_by_its_id() {
+    let world = world().await;
+    let client = world.client();
+    let older = client.explore(named("scout", "Go."), None).await.unwrap();
+    world.ended(older.id).await;
+    let newer = client.explore(named("scout", "Go."), None).await.unwrap();
+    world.ended(newer.id).await;
+    client.send(older.id, "Ask.", None).await.unwrap();
+    asks(&world, &older.id.to_string()).await;
+    let id = older.id.to_string();
+    assert_eq!(names(&client.active_tree(None).await.unwrap()), [id.as_str()]);
+    assert_eq!(client.shown_agent(&id).await.unwrap().name, id);
+    assert_eq!(client.named_agent("scout").await.unwrap().id, newer.id);
+    let child = client.explore(below(&id, "child"), None).await.unwrap();
+    assert_eq!(client.shown_agent("child").await.unwrap().parent, Some(id.clone()));
+    client.answer_agent(&id, None, Some("red")).await.unwrap();
+    world.ended(older.id).await;
+    let tree = client.active_tree(None).await.unwrap();
+    assert_eq!(
+        (names(&tree), &tree.agents[0].parent),
+        (vec!["child"], &Some(id)),
+        "also once its parent has ended"
+    );
+    assert_eq!(child.parent, Some(older.id));
+}
+
+/// Shows: S3-R096.
+#[tokio::test]
+async fn a_stream_token_starts_an_agent_within_a_minute_and_follows_no_other() {
+    let world = world().await;
+    let client = world.client();
+    let known = async |token: &str| world.engine().stream_token(token).await.unwrap().unwrap();
+    let (late, made) = client.stream_token(None, None).await.unwrap();
+    world.clock().advance(std::time::Duration::from_secs(61));
+    let refused = client.explore_by(known(&late).await, named("scout", "Ask.")).await;
+    assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("too late")), "{refused:?}");
+    assert!(made.starts_until < world.clock().now());
+    let (token, _) = client.stream_token(None, None).await.unwrap();
+    assert!(world.engine().stream_token(&late).await.unwrap().is_none(), "the late one is removed");
+    let agent = client.explore_by(known(&token).await, named("scout", "Ask.")).await.unwrap();
+    world.clock().advance(std::time::Duration::from_secs(3_600));
+    assert_eq!(client.explore_by(known(&token).await, named("scout", "Go.")).await.unwrap().id, agent.id);
+    client.explore(named("other", "Ask."), None).await.unwrap();
+    for name in ["other", "nobody"] {
+        let refused = client.explore_by(known(&token).await, named(name, "Ask.")).await;
+        assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains(name)), "{refused:?}");
+    }
+    let until = world.clock().now() + std::time::Duration::from_secs(5);
+    let (expiring, _) = client.stream_token(Some("scout"), Some(until)).await.unwrap();
+    assert_eq!(known(&expiring).await.record.agent, Some(agent.id), "it is active");
+    world.clock().advance(std::time::Duration::from_secs(5));
+    assert!(world.engine().stream_token(&expiring).await.unwrap().is_none());
+    for _ in 0..199 {
+        client.stream_token(None, None).await.unwrap();
+    }
+    let full = client.stream_token(None, None).await;
+    assert!(matches!(full, Err(Error::TooMany(_))), "{full:?}");
+    world.clock().advance(std::time::Duration::from_secs(61));
+    client.stream_token(None, None).await.unwrap();
+    assert!(world.engine().stream_token(&token).await.unwrap().is_some(), "its agent is active");
 }
 
 /// An agent that asks is modified and answered, with this fault at this commit; returns how many commits there were.

@@ -33,6 +33,7 @@ impl Problem {
                 Self::not_now(text)
             }
             Error::KeyReused => Self::key_reused(text),
+            Error::TooMany(_) => Self::too_many_requests(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes
             // to the log.
             Error::Store(StoreError::DiskFull(_)) => Self::disk_full(text),

@@ -25,10 +25,12 @@ pub(crate) fn event_page(page: engine::EventPage) -> EventPage {
 
 pub(crate) fn active(node: engine::ActiveNode) -> ActiveAgent {
     let engine::ActiveNode { agent, step, question, retry_due, used, subtree: sums } = node;
-    let engine::ActiveAgent { agent, name, content, comment, state, metadata, .. } = agent;
+    let engine::ActiveAgent { agent, name, parent, content, comment, state, subagents, metadata } = agent;
     ActiveAgent {
         agent: agent.into(),
         name,
+        parent_name: parent,
+        subagents,
         state,
         content,
         comment,

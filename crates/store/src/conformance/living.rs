@@ -182,6 +182,9 @@ pub async fn expectations_about_the_end_of_agents_hold_or_refuse(place: impl Bac
         set(&store, child.id, status).await?;
         let asked = ask(Expect::Ended(child.id)).await;
         assert!(asked.is_ok() == has_ended, "{status}: {asked:?}");
+        let asked = ask(Expect::Living(child.id)).await;
+        assert!(asked.is_ok() != has_ended, "{status}: {asked:?}");
+        assert!(!has_ended || matches!(asked, Err(Error::HasEnded { .. })), "{asked:?}");
         let asked = ask(Expect::ChildrenDeleted(root.id)).await;
         assert!(
             asked.is_ok() == deleted && (deleted || matches!(asked, Err(Error::HasChildren { .. }))),

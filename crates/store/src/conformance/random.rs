@@ -130,6 +130,7 @@ impl Known {
             RandomExpect::NotDeleted(nth) => Expect::NotDeleted(self.agent(*nth).id),
             RandomExpect::ChildrenDeleted(nth) => Expect::ChildrenDeleted(self.agent(*nth).id),
             RandomExpect::Ended(nth) => Expect::Ended(self.agent(*nth).id),
+            RandomExpect::Living(nth) => Expect::Living(self.agent(*nth).id),
             RandomExpect::LastCreated(nth, last) => {
                 Expect::LastCreated { root: self.agent(*nth).root, last: self.agent(*last).id }
             }

@@ -140,6 +140,11 @@ impl<F: Facts> Judge<'_, F> {
                 let is_idle = found.status.is_terminal() && !read(facts.has_posts_or_wakeups(*agent))?;
                 holds(is_idle, Error::NotEnded { agent: *agent })
             }
+            Expect::Living(agent) => {
+                let found = read(facts.agent(*agent))?.ok_or(Error::NoAgent { agent: *agent })?;
+                let lives = found.status != Status::Cancelled && read(facts.is_living(*agent))?;
+                holds(lives, Error::HasEnded { agent: *agent })
+            }
             Expect::LastCreated { root, last } => {
                 let found = read(facts.last_created(*root))?;
                 holds(found == Some(*last), Error::HasGrown { root: *root })

@@ -1,11 +1,11 @@
 //! The tree of an owner's active agents (S3, key feature 1), read from their rows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet, btree_map::Entry};
 
 use entourage_store::{AgentQuery, ItemQuery, Page, RecordFilter, RunQuery, Subtree, UsageQuery};
 use entourage_types::{
-    Agent, AgentId, AgentState, Annotations, ItemBody, PostBody, Question, QuestionStatus, StepKey, Tally,
-    Time, Unread, WaitingOn,
+    Agent, AgentId, AgentState, ItemBody, PostBody, Question, QuestionStatus, StepKey, Tally, Time, Unread,
+    WaitingOn,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value};
@@ -76,7 +76,7 @@ impl Client {
         // The events before the agents: what happens in between is read twice, and never missed.
         let mut last_events = BTreeMap::new();
         for agent in store.agents(&self.scope, query.clone()).await? {
-            if let std::collections::btree_map::Entry::Vacant(place) = last_events.entry(agent.root) {
+            if let Entry::Vacant(place) = last_events.entry(agent.root) {
                 place.insert(store.last_event(&self.scope, agent.root).await?);
             }
         }
@@ -85,10 +85,10 @@ impl Client {
             // A tree that began in between is followed from its beginning.
             last_events.entry(agent.root).or_insert(0);
         }
-        last_events.retain(|root, _| agents.iter().any(|agent| agent.root == *root));
+        let roots: HashSet<AgentId> = agents.iter().map(|agent| agent.root).collect();
+        last_events.retain(|root, _| roots.contains(root));
         let shown = stream::iter(agents).map(|agent| self.shown(agent)).buffered(LOOKED_UP);
-        let mut agents: Vec<ActiveAgent> = shown.try_collect().await?;
-        link(&mut agents);
+        let agents = self.linked(shown.try_collect().await?).await?;
         Ok(ActiveTree { agents, last_events })
     }
 
@@ -178,7 +178,7 @@ impl Client {
             None => self.first_words(&agent).await?,
         };
         let (comment, metadata) = (set.comment, set.metadata);
-        let name = set.name.unwrap_or_else(|| agent.id.to_string());
+        let name = self.current_name(agent.id, set.name).await?;
         Ok(ActiveAgent {
             name,
             parent: None,
@@ -191,13 +191,24 @@ impl Client {
         })
     }
 
-    /// The name that its caller gave an agent, or its id.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn agent_name(&self, agent: AgentId) -> Result<String> {
-        let set: Option<Annotations> = self.engine.store().record(&self.scope, agent).await?;
-        Ok(set.and_then(|set| set.name).unwrap_or_else(|| agent.to_string()))
+    /// These agents with what is above and below each of them.
+    async fn linked(&self, mut agents: Vec<ActiveAgent>) -> Result<Vec<ActiveAgent>> {
+        let names: HashMap<AgentId, String> =
+            agents.iter().map(|active| (active.agent.id, active.name.clone())).collect();
+        let mut below: HashMap<AgentId, Vec<String>> = HashMap::new();
+        for active in &mut agents {
+            let Some(parent) = active.agent.parent else { continue };
+            active.parent = Some(match names.get(&parent) {
+                Some(name) => name.clone(),
+                // It has ended.
+                None => self.agent_name(parent).await?,
+            });
+            below.entry(parent).or_default().push(active.name.clone());
+        }
+        for active in &mut agents {
+            active.subagents = below.remove(&active.agent.id).unwrap_or_default();
+        }
+        Ok(agents)
     }
 
     /// What an agent was first asked for: of its messages, read or not, the first.
@@ -215,27 +226,5 @@ impl Client {
             _ => None,
         });
         Ok(unread.unwrap_or_else(|| agent.title.clone()))
-    }
-}
-
-/// Sets what is above and below each of these agents. If two have one name, the older one is known by its id.
-fn link(agents: &mut [ActiveAgent]) {
-    let mut named: HashMap<String, usize> = HashMap::new();
-    for at in 0..agents.len() {
-        if let Some(older) = named.insert(agents[at].name.clone(), at) {
-            agents[older].name = agents[older].agent.id.to_string();
-        }
-    }
-    let names: HashMap<AgentId, String> =
-        agents.iter().map(|active| (active.agent.id, active.name.clone())).collect();
-    let mut below: HashMap<AgentId, Vec<String>> = HashMap::new();
-    for active in agents.iter_mut() {
-        if let Some(parent) = active.agent.parent {
-            active.parent = Some(names.get(&parent).cloned().unwrap_or_else(|| parent.to_string()));
-            below.entry(parent).or_default().push(active.name.clone());
-        }
-    }
-    for active in agents.iter_mut() {
-        active.subagents = below.remove(&active.agent.id).unwrap_or_default();
     }
 }

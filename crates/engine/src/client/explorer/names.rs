@@ -37,6 +37,23 @@ impl Client {
         Ok(self.engine.store().versioned(&self.scope, AgentName::id_of(&self.owner, name)).await?)
     }
 
+    /// The name by which an agent is known: the one that it was given, as long as that leads to it, and otherwise its id.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn agent_name(&self, agent: AgentId) -> Result<String> {
+        let set: Option<Annotations> = self.engine.store().record(&self.scope, agent).await?;
+        self.current_name(agent, set.and_then(|set| set.name)).await
+    }
+
+    /// The same, for an agent that was given this name.
+    pub(super) async fn current_name(&self, agent: AgentId, given: Option<String>) -> Result<String> {
+        let Some(name) = given else { return Ok(agent.to_string()) };
+        let holder = self.holder(&name).await?;
+        let is_its_own = holder.is_some_and(|holder| holder.record.agent == agent);
+        Ok(if is_its_own { name } else { agent.to_string() })
+    }
+
     /// What was set of an agent, with the version of that; nothing has the version 0.
     pub(super) async fn annotations(&self, agent: &Agent) -> Result<Versioned<Annotations>> {
         let found = self.engine.store().versioned(&self.scope, agent.id).await?;
@@ -59,7 +76,7 @@ impl Client {
         // Two agents of one owner would go by it.
         let Ok(id) = name.parse::<AgentId>() else { return Ok(()) };
         match self.agent(id).await {
-            Ok(agent) => Err(Error::NameTaken { name: name.to_owned(), agent: agent.id }),
+            Ok(_) => refused("another agent has it as its own id"),
             Err(Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(error),
         }

@@ -20,7 +20,7 @@ pub struct Overrides {
     pub comment: Option<String>,
     /// What the agent is to work on. It does from the moment of a `modify` on, in this call or a later one.
     pub content: Option<String>,
-    /// The state to show until the agent's own state changes; `deleted` deletes it.
+    /// The state to show until the agent next begins, sleeps or ends; `deleted` deletes it.
     pub state: Option<AgentState>,
 }
 
@@ -45,12 +45,10 @@ impl Client {
             match self.set(&agent, overrides).await {
                 // Another person set something of it at the same moment.
                 Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::ANNOTATIONS, .. })) => {}
-                // It was deleted, or forgotten, at the same moment.
-                Err(
-                    Error::Gone(_)
-                    | Error::NotFound { .. }
-                    | Error::Store(StoreError::Deleted { .. } | StoreError::NoAgent { .. }),
-                ) => return Ok(false),
+                // It ended, or was forgotten, at the same moment.
+                Err(Error::Store(StoreError::HasEnded { .. } | StoreError::NoAgent { .. })) => {
+                    return Ok(false);
+                }
                 done => return done.map(|()| true),
             }
         }
@@ -69,7 +67,7 @@ impl Client {
             Some(Action::Comment) => overrides.comment.clone(),
             _ => None,
         };
-        let mut commit = Commit::new(now).expect(Expect::NotDeleted(agent.id));
+        let mut commit = Commit::new(now).expect(Expect::Living(agent.id));
         if set != before {
             commit.record(RecordWrite::of(&Annotations { updated: now, ..set })?.at_version(version));
         }

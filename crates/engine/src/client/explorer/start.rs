@@ -1,6 +1,6 @@
 //! Starting an agent as S3's `agent()` does: from a prompt or a history, under a name, below an active agent.
 
-use entourage_store::{Commit, Error as StoreError, Versioned, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Versioned, Write};
 use entourage_types::{
     Agent, AgentId, AgentName, AgentState, Annotations, Author, EntityKind, ItemBody, Message, RecordWrite,
     StreamToken, Turn, Unread, check_nesting,
@@ -12,6 +12,8 @@ use crate::{Client, Error, NewAgent, Result, client::create::message_post};
 
 /// The kind that explores unless another is named.
 const EXPLORER: &str = "explorer";
+/// Why no agent can be put below another one.
+const NOT_ACTIVE: &str = "it is not active, and only an active agent can be a parent";
 /// The most earlier messages that an agent may begin with.
 const MOST_MESSAGES: usize = 1_000;
 /// The most bytes of metadata, as JSON.
@@ -163,8 +165,18 @@ impl Client {
                 ..Annotations::of(&agent, commit.at)
             })?);
             if let Some(name) = &new.name {
-                self.take_name(name, &agent, &mut commit).await?;
+                match self.take_name(name, &agent, &mut commit).await {
+                    // It may be that of the first request with this key.
+                    Err(taken @ Error::NameTaken { .. }) => {
+                        return match self.first_answer(key, &request).await? {
+                            Some(first) => self.made_before(first).await,
+                            None => Err(taken),
+                        };
+                    }
+                    done => done?,
+                }
             }
+            commit.expect.extend(parent.map(Expect::Living));
             if let Some(Versioned { record, version }) = token {
                 let (agent, root, updated) = (Some(agent.id), Some(agent.root), commit.at);
                 let used = StreamToken { agent, root, updated, ..record.clone() };
@@ -173,6 +185,9 @@ impl Client {
             match self.commit_created(agent, commit, key, &request).await {
                 // Another caller took the name at the same moment.
                 Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::AGENT_NAME, .. })) => {}
+                Err(Error::Store(StoreError::HasEnded { agent })) => {
+                    return Err(Error::NotNow { agent, why: NOT_ACTIVE });
+                }
                 created => return created,
             }
         }
@@ -199,14 +214,13 @@ impl Client {
     async fn active_parent(&self, name: &str) -> Result<AgentId> {
         let parent = self.named_agent(name).await?;
         if !self.state_of(&parent).await?.is_active() {
-            let why = "it is not active, and only an active agent can be a parent";
-            return Err(Error::NotNow { agent: parent.id, why });
+            return Err(Error::NotNow { agent: parent.id, why: NOT_ACTIVE });
         }
         Ok(parent.id)
     }
 
     /// Whether an agent is active; one that was forgotten is not.
-    async fn is_active(&self, id: AgentId) -> Result<bool> {
+    pub(super) async fn is_active(&self, id: AgentId) -> Result<bool> {
         match self.agent(id).await {
             Ok(agent) => Ok(self.state_of(&agent).await?.is_active()),
             Err(Error::NotFound { .. }) => Ok(false),

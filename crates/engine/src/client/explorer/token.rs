@@ -3,22 +3,24 @@
 use std::time::Duration;
 
 use entourage_store::{Commit, Error as StoreError, Page, RecordFilter, Versioned, Write};
-use entourage_types::{Agent, EntityKind, Scope, Sha256, StreamToken, StreamTokenStatus, Time};
+use entourage_types::{Agent, AgentId, EntityKind, Scope, Sha256, StreamToken, Time};
 
 use super::NewExploration;
 use crate::{Client, Engine, Error, Result, digest::sha256};
 
 /// For how long a token may start an agent: it stands in an address, and addresses are written to logs.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How many unused tokens of an owner are looked at, and removed if they are too old, when another is made.
-const LOOKED_AT: u32 = 100;
+/// How many tokens an owner may have. Those that are of no use any more are removed when another is made.
+const MOST: u32 = 200;
+/// For how long a token is kept whose agent has ended: a browser may still ask whether it has had everything.
+const KEPT_AFTER_END: Duration = Duration::from_secs(24 * 3600);
 
 impl Client {
     /// Makes a token for a stream of this owner, for an agent of this name if one is given. It starts an agent within a
     /// minute, and follows it until `expires`.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for what cannot name an agent, and if the owner has many tokens that are not used.
+    /// [`Error::Invalid`] for what cannot name an agent; [`Error::TooMany`] if the owner has as many tokens as one may have.
     pub async fn stream_token(
         &self,
         name: Option<&str>,
@@ -34,20 +36,23 @@ impl Client {
             self.checked_agent_name(name).await?;
         }
         let mut commit = Commit::new(now);
-        let page = Page { limit: LOOKED_AT, ..Page::default() };
-        let unused = RecordFilter { page, ..RecordFilter::in_status(StreamTokenStatus::Pending) };
-        let unused: Vec<StreamToken> = self.records(unused).await?;
-        let (old, open): (Vec<_>, Vec<_>) = unused.into_iter().partition(|token| token.starts_until < now);
-        if open.len() >= LOOKED_AT as usize {
-            return Err(Error::Invalid(format!(
-                "{LOOKED_AT} tokens that are not used are as many as one owner may have; they end within a minute"
+        let page = Page { limit: MOST, ..Page::default() };
+        let known: Vec<StreamToken> = self.records(RecordFilter { page, ..RecordFilter::default() }).await?;
+        let mut kept = known.len();
+        for token in known {
+            if self.is_useless(&token, now).await? {
+                kept -= 1;
+                commit.push(Write::PruneEntity(EntityKind::STREAM_TOKEN, token.digest.to_string()));
+            }
+        }
+        if kept >= MOST as usize {
+            return Err(Error::TooMany(format!(
+                "{MOST} stream tokens are as many as one owner may have; one that is not used ends within a minute, \
+                 and one whose agent has ended after a day"
             )));
         }
-        commit.writes.extend(
-            old.iter().map(|old| Write::PruneEntity(EntityKind::STREAM_TOKEN, old.digest.to_string())),
-        );
         let mut bytes = [0; 32];
-        getrandom::fill(&mut bytes).map_err(|error| Error::Invalid(format!("no random numbers: {error}")))?;
+        getrandom::fill(&mut bytes).map_err(|error| Error::NoRandomness(error.to_string()))?;
         let token = Sha256::from_bytes(bytes).to_string();
         let made = StreamToken {
             digest: sha256(&token),
@@ -72,28 +77,55 @@ impl Client {
     /// [`Client::explore`].
     pub async fn explore_by(&self, token: Versioned<StreamToken>, new: NewExploration) -> Result<Agent> {
         let Versioned { record, .. } = &token;
+        if let Some(name) = &record.name
+            && new.name.as_ref() != Some(name)
+        {
+            return Err(Error::Invalid(format!("the token is for the agent `{name}`, and for no other")));
+        }
         if let Some(agent) = record.agent {
-            return self.agent(agent).await;
+            return self.bound(agent, &new).await;
         }
         if record.starts_until < self.engine.now() {
             return Err(Error::Invalid(
                 "the token is used too late: it starts an agent within a minute".into(),
             ));
         }
-        if let Some(name) = &record.name
-            && new.name.as_ref() != Some(name)
-        {
-            return Err(Error::Invalid(format!("the token is for the agent `{name}`, and for no other")));
-        }
         let digest = record.digest;
-        match self.begin(&new, None, Some(&token)).await {
-            // Another request used it at the same moment.
-            Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::STREAM_TOKEN, .. })) => {
-                let used: StreamToken = self.record(digest).await?;
-                let agent = used.agent.ok_or_else(|| Error::not_found("stream token", digest))?;
-                self.agent(agent).await
-            }
-            agent => agent,
+        let refused = match self.begin(&new, None, Some(&token)).await {
+            // Another request may have used it at the same moment.
+            Err(
+                refused @ (Error::NameTaken { .. }
+                | Error::Store(StoreError::OtherVersion { kind: EntityKind::STREAM_TOKEN, .. })),
+            ) => refused,
+            done => return done,
+        };
+        let used: StreamToken = self.record(digest).await?;
+        match used.agent {
+            Some(agent) => self.bound(agent, &new).await,
+            None => Err(refused),
+        }
+    }
+
+    /// The agent that a token is bound to, if this asks for no other one.
+    async fn bound(&self, agent: AgentId, new: &NewExploration) -> Result<Agent> {
+        if let Some(name) = &new.name
+            && !matches!(self.named_agent(name).await, Ok(named) if named.id == agent)
+        {
+            return Err(Error::Invalid(format!(
+                "the token is for the stream of another agent than `{name}`: get one for that"
+            )));
+        }
+        self.agent(agent).await
+    }
+
+    /// Whether nothing more can be done with a token.
+    async fn is_useless(&self, token: &StreamToken, now: Time) -> Result<bool> {
+        if token.expires.is_some_and(|expires| expires <= now) {
+            return Ok(true);
+        }
+        match token.agent {
+            None => Ok(token.starts_until < now),
+            Some(agent) => Ok(token.updated + KEPT_AFTER_END < now && !self.is_active(agent).await?),
         }
     }
 

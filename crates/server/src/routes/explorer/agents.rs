@@ -77,8 +77,8 @@ pub(super) struct OverrideAgent {
     /// What the agent is to work on: from this `modify` on, or from a later one.
     #[schema(min_length = 1, max_length = 1_048_576)]
     user_content: Option<String>,
-    /// `running`, `completed`, `deleted`, `modified`, `error` or `awaiting_user`: what is shown of the agent until its own
-    /// state changes; `deleted` deletes it.
+    /// `running`, `completed`, `deleted`, `modified`, `error` or `awaiting_user`: what is shown of the agent until it
+    /// next begins, sleeps or ends; `deleted` deletes it.
     status: Option<String>,
 }
 

@@ -6,7 +6,7 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use entourage_engine::{
-    Client, EarlierMessage, ExplorationInput, NewExploration, Speaker,
+    Client, EarlierMessage, Error, ExplorationInput, NewExploration, Speaker,
     explorer::{Chunk, ExplorerStream, Position},
 };
 use serde::Deserialize;
@@ -113,16 +113,20 @@ pub(super) async fn chosen(
         return if is_for_it { Ok(client.agent(last.agent()).await?.id) } else { Err(other()) };
     }
     let new = NewExploration { name, parent, ..NewExploration::of(prompt.unwrap_or_default()) };
-    let active = match (&grant, &new.name) {
-        (None, Some(name)) => client.active_named(name).await?,
-        _ => None,
-    };
-    Ok(match (active, grant) {
-        (Some(active), _) => active,
-        (None, Some(StreamGrant(token))) => client.explore_by(token, new).await?,
-        (None, None) => client.explore(new, None).await?,
+    if let Some(StreamGrant(token)) = grant {
+        return Ok(client.explore_by(token, new).await?.id);
     }
-    .id)
+    let Some(name) = new.name.clone() else { return Ok(client.explore(new, None).await?.id) };
+    loop {
+        if let Some(active) = client.active_named(&name).await? {
+            return Ok(active.id);
+        }
+        match client.explore(new.clone(), None).await {
+            // Another request started it at the same moment: it is followed.
+            Err(Error::NameTaken { .. }) => {}
+            started => return Ok(started?.id),
+        }
+    }
 }
 
 /// An exploration to start.
@@ -162,9 +166,13 @@ enum GivenContent {
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
-struct TextPart {
-    /// The text; parts of other types are not taken.
-    text: String,
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum TextPart {
+    /// Text; parts of other types are not taken.
+    Text {
+        /// The text.
+        text: String,
+    },
 }
 
 impl From<GivenMessage> for EarlierMessage {
@@ -172,7 +180,7 @@ impl From<GivenMessage> for EarlierMessage {
         let content = match content {
             GivenContent::Text(text) => text,
             GivenContent::Parts(parts) => {
-                parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n")
+                parts.into_iter().map(|TextPart::Text { text }| text).collect::<Vec<_>>().join("\n")
             }
         };
         Self { role, content }

@@ -26,6 +26,7 @@ pub(super) enum RandomExpect {
     NotDeleted(usize),
     ChildrenDeleted(usize),
     Ended(usize),
+    Living(usize),
     /// That the second agent is the last one of the first one's tree.
     LastCreated(usize, usize),
     AtRest(usize, u64),
@@ -104,6 +105,7 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         (0..64_usize).prop_map(RandomExpect::NotDeleted),
         (0..64_usize).prop_map(RandomExpect::ChildrenDeleted),
         (0..64_usize).prop_map(RandomExpect::Ended),
+        (0..64_usize).prop_map(RandomExpect::Living),
         (0..64_usize, 0..64_usize).prop_map(|(of, last)| RandomExpect::LastCreated(of, last)),
         (0..64_usize, 0..60_u64).prop_map(|(of, since)| RandomExpect::AtRest(of, since)),
         (budgets::need(), any::<bool>()).prop_map(|(need, lacks)| RandomExpect::Budget(need, lacks)),
