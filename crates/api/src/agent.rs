@@ -148,6 +148,9 @@ pub struct ListAgents {
     pub kind: Option<String>,
     /// Only agents whose title has each of these words.
     pub text: Option<String>,
+    /// The agent that its caller gave this name last, active or not, as explorations have names; also by its id. Not with
+    /// other conditions.
+    pub name: Option<String>,
     /// Only agents of the tree with this root.
     #[param(value_type = Option<schema::AgentId>)]
     pub tree: Option<AgentId>,

@@ -42,6 +42,28 @@ async fn awaits_user(site: &Site, name: &str) {
     within("it awaits the user", waits).await;
 }
 
+/// A name leads to the agent that took it last, active or not.
+#[tokio::test]
+async fn an_agent_is_found_by_its_name_among_all_agents() {
+    let site = open().await;
+    let mut first = asked(&site, "top").await;
+    let found = async |query: &str| site.get(&format!("/v1/agents?{query}")).await.expect(200);
+    let top = found("name=top").await;
+    assert_eq!((&top["data"][0]["title"], &top["next_cursor"]), (&json!("ask"), &Value::Null));
+    let id = top["data"][0]["id"].as_str().unwrap();
+    assert_eq!(found(&format!("name={id}")).await, top, "by its id, too");
+    assert_eq!(found("name=tree").await["data"], json!([]));
+
+    site.post("/agent/top/answer", &json!({"response": "blue"})).await.expect(200);
+    first.until("finish").await;
+    assert_eq!(found("name=top&limit=1").await["data"][0]["id"], id, "after its end");
+    let _second = asked(&site, "top").await;
+    assert_ne!(found("name=top").await["data"][0]["id"], id, "until another takes it");
+    for other in ["roots=true", "status=waiting", "unread=true"] {
+        site.get(&format!("/v1/agents?name=top&{other}")).await.problem(400, "invalid-query");
+    }
+}
+
 /// Shows: S3-R005, S3-R082, S3-R085, S3-R097, S3-R099, S3-R100.
 #[tokio::test]
 async fn the_tree_shows_active_agents_and_one_agent_is_shown_with_all_that_was_said() {

@@ -14,8 +14,8 @@ use tokio::sync::Notify;
 pub enum WithoutHandler {
     /// It is declined at once (S3-R088): nobody else could answer it, and the agent would wait for ever.
     Decline,
-    /// It stays open, for a handler that is set later, or for somebody who answers it by another way: a program that
-    /// opens the same database, or the command line.
+    /// It stays open, for a handler that is set later, for this program's [client](super::Explorer::client), or, once the
+    /// explorer is closed, for the next program that opens the database, or the command line.
     KeepOpen,
 }
 

@@ -5,8 +5,11 @@
 //! # async fn example() -> entourage::Result<()> {
 //! use entourage::explore::{Chunk, Explorer};
 //!
-//! let explorer = Explorer::builder().database("explorer.db").open().await?;
-//! explorer.set_query_user_handler(|_agent_id, _prompt| async { Some("whatever is usual".to_owned()) });
+//! let explorer = Explorer::builder()
+//!     .database("explorer.db")
+//!     .query_user_handler(|_agent_id, _prompt| async { Some("whatever is usual".to_owned()) })
+//!     .open()
+//!     .await?;
 //! let mut stream = explorer.agent("Which crates parse dates?").await?;
 //! while let Some(chunk) = stream.next().await {
 //!     if let Chunk::TextDelta { agent_id, text_delta } = chunk? {

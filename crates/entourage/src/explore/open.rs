@@ -143,7 +143,8 @@ impl ExplorerBuilder {
 
     /// Sets what becomes of questions while no handler is set. By default they are declined at once where the database
     /// is this program's own, because nobody else can answer them (S3-R088), and stay open in a data directory, where
-    /// others answer with `entourage answer`.
+    /// `entourage answer` can answer them once the explorer is closed. While it is open, no other process uses the
+    /// database.
     pub fn without_handler(mut self, otherwise: WithoutHandler) -> Self {
         self.otherwise = Some(otherwise);
         self

@@ -9,7 +9,7 @@ use entourage_api::{
     ActiveAgents, Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, List, ListAgents, ListChildren,
     ListItems, ModelRequest, Page, ShowTimeline, ShowTree, ShownTree, TimelineBucket, Why, schema,
 };
-use entourage_engine::{AgentFilter, ItemQuery, NewAgent};
+use entourage_engine::{AgentFilter, Error, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -76,6 +76,9 @@ async fn create(
 )]
 async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
+    if let Some(name) = &query.name {
+        return named(&caller, name, &query).await.map(Json);
+    }
     let ListAgents { roots, status, waiting_on, kind, text: title, tree: root, unread, order, .. } = query;
     let (parent, client) = (None, &caller.client);
     let of = |page| AgentFilter { roots, status, root, parent, kind, waiting_on, title, unread, page };
@@ -86,6 +89,25 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
         }
         AgentOrder::Updated => paging.narrowed(|page| client.latest_agents(of(page))).await?,
     }))
+}
+
+/// The agent of this name, if there is one: a page with one entry at most.
+async fn named(caller: &Caller, name: &str, query: &ListAgents) -> Result<AgentPage, Problem> {
+    let alone = ListAgents {
+        name: query.name.clone(),
+        limit: query.limit,
+        order: query.order,
+        ..ListAgents::default()
+    };
+    if *query != alone {
+        return Err(Problem::bad_query("name: cannot be combined with other conditions"));
+    }
+    let data = match caller.client.named_agent(name).await {
+        Ok(agent) => vec![Agent::from(agent)],
+        Err(Error::NotFound { .. }) => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    Ok(Page { data, next_cursor: None })
 }
 
 /// List the agents that are active: at work, waiting, or with something to read
