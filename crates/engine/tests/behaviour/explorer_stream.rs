@@ -8,12 +8,13 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, Error as EngineError, Kinds, NewExploration, Overrides, Signal,
-    explorer::{Chunk, ExplorerStream, Position},
+    Client, Clock as _, Error as EngineError, Kinds, NewExploration, Overrides, Signal,
+    explorer::{Chunk, EarlierMessage, ExplorerStream, Position, Speaker},
 };
 use entourage_llm::{
     Delta, Deltas, Error, Message, Model, NoDeltas, Profile, Reply, Request, Result, Script, ScriptedModel,
 };
+use entourage_store::{Commit, Write};
 use entourage_testkit::{FakeClock, World};
 use entourage_types::{
     Action, Agent, AgentId, AgentState, Answer, EventBody, ItemBody, Kind, Owner, Question, QuestionStatus,
@@ -566,4 +567,49 @@ async fn a_position_of_another_stream_or_of_no_event_is_refused_and_a_later_run_
     let all = whole(&client, one.id).await;
     assert_eq!(states(&all, one.id), ["running", "completed", "running", "completed"]);
     assert_eq!(all.iter().filter(|chunk| matches!(chunk, Chunk::Finish { .. })).count(), 1);
+}
+
+/// Starts an agent that goes on with a history.
+async fn with_history(client: &Client) -> Agent {
+    let said = |role, content: &str| EarlierMessage { role, content: content.to_owned() };
+    let messages = vec![
+        said(Speaker::User, "Before."),
+        said(Speaker::Assistant, "OLD ANSWER"),
+        said(Speaker::User, "Go."),
+    ];
+    let kind = Some("assistant".to_owned());
+    let new = NewExploration { input: messages.into(), kind, ..NewExploration::of("") };
+    client.explore(new, None).await.unwrap()
+}
+
+/// Shows: S3-R071, S3-R077, S3-R096.
+#[tokio::test]
+async fn a_history_that_an_agent_goes_on_with_is_no_part_of_its_stream() {
+    let world = CLEAR.world().await;
+    let client = listener(&world);
+    let root = with_history(&client).await;
+    let dice = Dice::new(1);
+    let (live, (resumed, _)) = tokio::join!(whole(&client, root.id), cut(&client, root.id, &dice));
+    same(&live, &resumed);
+    let mut streams = vec![live, resumed, whole(&client, root.id).await];
+    // The event of its creation is gone, those of the history are the first.
+    prune(&world, &root, 2).await;
+    streams.push(whole(&client, root.id).await);
+    let written = written(&client, std::slice::from_ref(&root)).await;
+    assert!(written.values().any(|text| text == "OLD ANSWER"), "{written:?}");
+    for chunks in streams {
+        let text = chunks.iter().filter_map(|chunk| match chunk {
+            Chunk::TextDelta { text_delta, .. } => Some(text_delta.as_str()),
+            _ => None,
+        });
+        assert_eq!(text.collect::<String>(), [LOOKS, MAIN, SUMMARY].concat());
+        let all: String = chunks.iter().map(|chunk| json_of(chunk).to_string()).collect();
+        assert!(!all.contains("OLD"), "{all}");
+    }
+}
+
+/// Prunes the events of a tree below a number.
+async fn prune(world: &World, root: &Agent, below: u64) {
+    let commit = Commit::new(world.clock().now()).write(Write::PruneEvents(root.id, below));
+    world.store().commit(commit).await.unwrap();
 }

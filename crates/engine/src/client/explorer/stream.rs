@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use entourage_store::EventQuery;
+use entourage_store::{EventQuery, RunQuery};
 use entourage_types::{Agent, AgentId, AgentState, Event, EventName};
 
 use super::{
@@ -131,6 +131,11 @@ impl ExplorerStream {
         if let Some(event) = self.event.clone() {
             if let Some(agent) = self.renderer.newcomer(&event) {
                 self.follow(agent).await?;
+            }
+            if let Some(id) = self.renderer.unknown_run(&event) {
+                let query = RunQuery { id: Some(id), ..RunQuery::default() };
+                let runs = self.client.engine.store().runs(&self.client.scope, query).await?;
+                self.renderer.know_run(id, runs.first());
             }
             self.event = None;
             self.render(&event);
