@@ -110,6 +110,13 @@ impl Renderer {
         self.agents.get(&self.top).map(|top| top.own).filter(|own| !own.is_active())
     }
 
+    /// Learns the followed agent's own state, for want of the events that tell it.
+    pub(super) fn know_state(&mut self, state: AgentState) {
+        if let Some(top) = self.agents.get_mut(&self.top) {
+            top.own = state;
+        }
+    }
+
     /// Takes over what an earlier stream sent of answers that were in progress.
     pub(super) fn claim(&mut self, answers: &[AnswerSoFar]) {
         for AnswerSoFar { agent, item, had } in answers {
