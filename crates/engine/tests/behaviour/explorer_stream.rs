@@ -8,16 +8,17 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, Error as EngineError, Kinds, NewExploration, Overrides, Signal,
-    explorer::{Chunk, ExplorerStream, Position},
+    Client, Clock as _, Error as EngineError, Kinds, NewExploration, Overrides, Signal,
+    explorer::{Chunk, EarlierMessage, ExplorerStream, Position, Speaker},
 };
 use entourage_llm::{
     Delta, Deltas, Error, Message, Model, NoDeltas, Profile, Reply, Request, Result, Script, ScriptedModel,
 };
+use entourage_store::{Commit, Write};
 use entourage_testkit::{FakeClock, World};
 use entourage_types::{
-    Action, Agent, AgentId, AgentState, Answer, EventBody, ItemBody, Kind, Owner, Question, QuestionStatus,
-    Usage,
+    Action, Agent, AgentId, AgentState, Annotations, Answer, EventBody, ItemBody, Kind, Owner, Question,
+    QuestionStatus, Usage,
 };
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -566,4 +567,112 @@ async fn a_position_of_another_stream_or_of_no_event_is_refused_and_a_later_run_
     let all = whole(&client, one.id).await;
     assert_eq!(states(&all, one.id), ["running", "completed", "running", "completed"]);
     assert_eq!(all.iter().filter(|chunk| matches!(chunk, Chunk::Finish { .. })).count(), 1);
+}
+
+/// Starts an agent that goes on with a history.
+async fn with_history(client: &Client) -> Agent {
+    let said = |role, content: &str| EarlierMessage { role, content: content.to_owned() };
+    let messages = vec![
+        said(Speaker::User, "Before."),
+        said(Speaker::Assistant, "OLD ANSWER"),
+        said(Speaker::User, "Go."),
+    ];
+    let kind = Some("assistant".to_owned());
+    let new = NewExploration { input: messages.into(), kind, ..NewExploration::of("") };
+    client.explore(new, None).await.unwrap()
+}
+
+/// Shows: S3-R071, S3-R077, S3-R096.
+#[tokio::test]
+async fn a_history_that_an_agent_goes_on_with_is_no_part_of_its_stream() {
+    let world = CLEAR.world().await;
+    let client = listener(&world);
+    let root = with_history(&client).await;
+    let dice = Dice::new(1);
+    let (live, (resumed, _)) = tokio::join!(whole(&client, root.id), cut(&client, root.id, &dice));
+    same(&live, &resumed);
+    let mut streams = vec![live, resumed, whole(&client, root.id).await];
+    // The event of its creation is gone, those of the history are the first.
+    prune(&world, &root, 2).await;
+    streams.push(whole(&client, root.id).await);
+    let written = written(&client, std::slice::from_ref(&root)).await;
+    assert!(written.values().any(|text| text == "OLD ANSWER"), "{written:?}");
+    for chunks in streams {
+        let text = chunks.iter().filter_map(|chunk| match chunk {
+            Chunk::TextDelta { text_delta, .. } => Some(text_delta.as_str()),
+            _ => None,
+        });
+        assert_eq!(text.collect::<String>(), [LOOKS, MAIN, SUMMARY].concat());
+        let all: String = chunks.iter().map(|chunk| json_of(chunk).to_string()).collect();
+        assert!(!all.contains("OLD"), "{all}");
+    }
+}
+
+/// Prunes the events of a tree below a number.
+async fn prune(world: &World, root: &Agent, below: u64) {
+    let commit = Commit::new(world.clock().now()).write(Write::PruneEvents(root.id, below));
+    world.store().commit(commit).await.unwrap();
+}
+
+/// The stream from the position before the first event.
+async fn from_zero(client: &Client, agent: AgentId) -> Vec<Chunk> {
+    let zero: Position = format!("{agent}-0").parse().unwrap();
+    let mut stream = client.follow_explorer(agent, Some(zero)).await.unwrap();
+    read(&mut stream, usize::MAX).await.into_iter().map(|(_, chunk)| chunk).collect()
+}
+
+/// The ends of answers, as they are sent.
+fn ends(chunks: &[Chunk]) -> Vec<Value> {
+    chunks.iter().filter(|chunk| matches!(chunk, Chunk::StepFinish { .. })).map(json_of).collect()
+}
+
+/// Shows: S3-R071, S3-R096.
+#[tokio::test]
+async fn a_stream_from_the_beginning_begins_with_the_first_event_that_is_kept_and_always_ends() {
+    let world = WHOLE.world().await;
+    let client = listener(&world);
+    let root = world.ask("Go.").await;
+    let _person = person(client.clone(), root.id, yes);
+    whole(&client, root.id).await;
+    let all = whole(&client, root.id).await;
+    // An event after the one with which the agent ended.
+    let now = world.clock().now();
+    let remark = Annotations { content: Some("It went well.".into()), ..Annotations::of(&root, now) };
+    world.store().commit(Commit::new(now).write(Write::record(&remark).unwrap())).await.unwrap();
+    let (result, last) = (&all[all.len() - 2], client.last_event(root.id).await.unwrap());
+    assert_eq!(from_zero(&client, root.id).await, all, "nothing is pruned yet");
+    for first in 2..=last {
+        prune(&world, &root, first).await;
+        let kept = from_zero(&client, root.id).await;
+        assert_eq!(kept, whole(&client, root.id).await, "event 0 is the beginning");
+        assert!(ends(&all).ends_with(&ends(&kept)), "from event {first}: {kept:?}");
+        assert!(
+            matches!(&kept[..], [.., end, Chunk::Finish { .. }] if end == result),
+            "from event {first}: {kept:?}"
+        );
+    }
+    // A position that was sent stays what it was: what it goes on with is gone.
+    let one: Position = format!("{}-1", root.id).parse().unwrap();
+    let refused = client.follow_explorer(root.id, Some(one)).await.err();
+    assert!(matches!(refused, Some(EngineError::CursorGone { .. })), "{refused:?}");
+}
+
+/// Shows: S3-R071, S3-R096.
+#[tokio::test]
+async fn an_agent_whose_early_events_were_pruned_is_followed_with_those_that_it_creates_later() {
+    let world = Mind { uncertain: false, ..WHOLE }.world().await;
+    let client = listener(&world);
+    let root = world.ask("Go.").await;
+    world.question(root.id).await;
+    world.asleep(&root).await;
+    prune(&world, &root, u64::MAX).await;
+    let (chunks, ()) = tokio::join!(from_zero(&client, root.id), async {
+        let question = world.question(root.id).await;
+        client.answer(question.id, yes(&question)).await.unwrap();
+    });
+    let tree = client.tree(root.id).await.unwrap();
+    assert_eq!(tree.len(), 5);
+    assert_eq!(texts(&chunks), written(&client, &tree).await);
+    assert_eq!(states(&chunks, root.id), ["awaiting_user", "running", "completed"]);
+    assert!(matches!(chunks.last(), Some(Chunk::Finish { .. })));
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use entourage_types::{
     Action, AgentId, AgentState, Annotations, CallId, Event, EventBody, InterventionId, Item, ItemBody,
-    Level, Output, Question, QuestionId, QuestionStatus, Record, RunId, ShownState, StopReason, Turn, Unread,
-    Usage,
+    Level, Output, Question, QuestionId, QuestionStatus, Record, Run, RunId, ShownState, StopReason, Turn,
+    Unread, Usage,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,13 +17,15 @@ use super::{
 };
 use crate::AgentDelta;
 
-/// Renders an agent and all below it. What it returns for an event depends on the events before it alone, but for the
-/// text of an answer, of which a part may have been sent.
+/// Renders an agent and all below it. What it returns for an event depends on the events before it, and on which runs
+/// there are, alone; but for the text of an answer, of which a part may have been sent.
 pub(super) struct Renderer {
     top: AgentId,
     agents: HashMap<AgentId, View>,
     /// What the runs have used.
     usage: HashMap<RunId, Usage>,
+    /// What stands in place of a run in items that no run wrote: an agent was given them.
+    given: HashSet<RunId>,
     questions: HashMap<QuestionId, QuestionStatus>,
     modified: HashSet<InterventionId>,
     /// Why the followed agent failed last.
@@ -54,6 +56,7 @@ impl Renderer {
             top,
             agents: HashMap::new(),
             usage: HashMap::new(),
+            given: HashSet::new(),
             questions: HashMap::new(),
             modified: HashSet::new(),
             failure: None,
@@ -83,9 +86,35 @@ impl Renderer {
         self.agents.entry(agent).or_insert_with(blank);
     }
 
+    /// The run that is to have written what an event would show, if no event before it tells whether there is such a
+    /// run.
+    pub(super) fn unknown_run(&self, event: &Event) -> Option<RunId> {
+        let EventBody::Item { item: Some(item), .. } = &event.body else { return None };
+        let shows = matches!(item.body, ItemBody::Turn(_) | ItemBody::Output(_));
+        let is_unknown = !self.usage.contains_key(&item.run) && !self.given.contains(&item.run);
+        (shows && is_unknown && self.agents.contains_key(&event.agent)).then_some(item.run)
+    }
+
+    /// Learns whether there is a run: its items are what an agent did. What an agent was given, such as a history, is
+    /// under the id of no run, and is not shown.
+    pub(super) fn know_run(&mut self, id: RunId, run: Option<&Run>) {
+        match run {
+            // What it has used is in the events, as far as these are kept.
+            Some(_) => drop(self.usage.entry(id).or_default()),
+            None => drop(self.given.insert(id)),
+        }
+    }
+
     /// The state in which the followed agent rests, if it does.
     pub(super) fn rests(&self) -> Option<AgentState> {
         self.agents.get(&self.top).map(|top| top.own).filter(|own| !own.is_active())
+    }
+
+    /// Learns the followed agent's own state, for want of the events that tell it.
+    pub(super) fn know_state(&mut self, state: AgentState) {
+        if let Some(top) = self.agents.get_mut(&self.top) {
+            top.own = state;
+        }
     }
 
     /// Takes over what an earlier stream sent of answers that were in progress.
@@ -249,7 +278,8 @@ impl Renderer {
         view.next = number + 1;
         // An item in the place of an answer, or after it, is that answer, or says that there will be none.
         let answer = view.answer.take_if(|answer| answer.item <= number);
-        match item.map(|item| (item, &item.body)) {
+        let written = item.filter(|item| !self.given.contains(&item.run));
+        match written.map(|item| (item, &item.body)) {
             Some((item, ItemBody::Turn(turn))) => {
                 let answer = answer.filter(|answer| answer.item == number);
                 let (chunks, response) = view.turn(item, turn, answer);

@@ -5,8 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use entourage_store::EventQuery;
-use entourage_types::{Agent, AgentId, AgentState, Event, EventName};
+use entourage_store::{EventQuery, RunQuery};
+use entourage_types::{Agent, AgentId, AgentState, Event, EventName, Unread};
 
 use super::{
     chunk::{Chunk, Subagent},
@@ -56,7 +56,8 @@ struct Piece {
 
 impl Client {
     /// Follows an agent and all below it from a position on, or from the beginning. The agent may be anywhere in a
-    /// tree, and may have ended long ago: then the stream ends with what is on record.
+    /// tree, and may have ended long ago: then the stream ends with what is on record. The position of event 0 is the
+    /// beginning, too: the first event that is kept.
     ///
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Invalid`] for a position in the stream of another agent; [`Error::CursorGone`] and
@@ -68,6 +69,7 @@ impl Client {
                 "the position belongs to the stream of another agent than {agent}"
             )));
         }
+        let after = after.filter(|after| after.event > 0);
         let created = EventQuery {
             agent: Some(agent),
             name: Some(EventName::AgentCreated),
@@ -132,6 +134,11 @@ impl ExplorerStream {
             if let Some(agent) = self.renderer.newcomer(&event) {
                 self.follow(agent).await?;
             }
+            if let Some(id) = self.renderer.unknown_run(&event) {
+                let query = RunQuery { id: Some(id), ..RunQuery::default() };
+                let runs = self.client.engine.store().runs(&self.client.scope, query).await?;
+                self.renderer.know_run(id, runs.first());
+            }
             self.event = None;
             self.render(&event);
         } else if let Some(event) = self.rested.clone() {
@@ -159,6 +166,13 @@ impl ExplorerStream {
                 line.push(agent.id);
                 self.follow(agent.id).await?;
             }
+        }
+        // Where the event with which the followed agent came to rest is not kept, the first that is kept comes after it.
+        let Agent { id, root, status, waiting_on, .. } = self.top;
+        let (agent, name) = (Some(id), Some(EventName::AgentStatus));
+        let kept = EventQuery { agent, name, ..EventQuery::of(root, 0, 1) };
+        if self.client.engine.store().select_events(&self.client.scope, kept).await?.is_empty() {
+            self.renderer.know_state(AgentState::of(status, waiting_on, Unread::Nothing));
         }
         Ok(())
     }
