@@ -64,7 +64,7 @@ fn an_exploration_that_asks_is_known_by_its_id_and_goes_on_with_the_answer() {
     place.entourage(&["comment", "wish", "checked"]).good();
     assert!(place.entourage(&["tree", "wish"]).good().stdout.contains("explorer"));
     let nobody = place.entourage(&["why", "nobody"]);
-    assert!(nobody.error(2).contains("no active agent has the id `nobody`"), "{nobody:?}");
+    assert!(nobody.error(2).contains("no agent has the id `nobody`"), "{nobody:?}");
 
     let waits = Ended::of(model.asked_by(&mut place.command(&["explore", "--resume", "wish"])));
     assert_eq!(waits.code, 3, "{waits:?}");
@@ -113,8 +113,48 @@ fn with_a_server_an_exploration_may_be_put_below_one_that_is_active() {
     let all = place.entourage(&["explore", "one more", "--parent", "upper", "--json"]).good().json();
     assert_eq!(all[all.len() - 2]["result"], "The result: one more");
     let refused = place.entourage(&["explore", "x", "--parent", "lower"]);
-    assert!(refused.error(2).contains("lower"), "it has ended: {refused:?}");
+    assert!(refused.error(2).contains("only an active agent can be a parent"), "it has ended: {refused:?}");
     assert_eq!(server.body("/agent/tree")["upper"]["status"], "awaiting_user");
+}
+
+/// A name leads to its agent until another agent takes it, and means more than a part of an id.
+#[test]
+fn an_exploration_that_has_ended_is_found_by_its_name() {
+    let (place, model) = (DataDir::new(), Model::exploring());
+    for name in ["wish", "BEEF"] {
+        let (code, all) = chunks(&place, &model, &[&format!("a clear {name}"), "--id", name]);
+        assert_eq!(code, 0, "{all:?}");
+    }
+    for name in ["wish", "BEEF"] {
+        for command in ["show", "why", "tree"] {
+            place.entourage(&[command, name]).good();
+        }
+        let shown = place.entourage(&["show", name]).good().stdout;
+        assert!(shown.contains(&format!("The result: a clear {name}")), "{shown}");
+    }
+    let (code, all) = chunks(&place, &model, &["a clear day", "--id", "wish"]);
+    assert_eq!(code, 0, "{all:?}");
+    assert!(place.entourage(&["show", "wish"]).good().stdout.contains("The result: a clear day"));
+    for (name, why) in [("tree", "no agent has the id `tree`"), ("wish.", "no agent has the id `wish.`")] {
+        let unknown = place.entourage(&["show", name]);
+        assert!(unknown.error(2).contains(why), "{unknown:?}");
+    }
+}
+
+/// What the commands could not find is refused before anything starts.
+#[test]
+fn an_exploration_takes_no_name_that_means_something_else() {
+    let place = DataDir::new();
+    for (name, why) in [
+        ("@last", "begins with `@` stands for an agent"),
+        ("@mine", "begins with `@` stands for an agent"),
+        ("agt_0199", "looks like an id"),
+        ("two words", "has a blank"),
+    ] {
+        let refused = place.entourage(&["explore", "a clear wish", "--id", name]);
+        assert!(refused.error(2).contains(why), "{refused:?}");
+    }
+    assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "");
 }
 
 #[test]
