@@ -117,6 +117,33 @@ fn with_a_server_an_exploration_may_be_put_below_one_that_is_active() {
     assert_eq!(server.body("/agent/tree")["upper"]["status"], "awaiting_user");
 }
 
+/// Each command finds it by the id that it was given.
+#[test]
+fn a_named_exploration_is_paused_steered_modified_and_deleted_by_its_name() {
+    let (place, model) = (DataDir::new(), Model::exploring());
+    let (code, all) = chunks(&place, &model, &["a vague wish", "--id", "log_files"]);
+    assert_eq!(code, 3, "{all:?}");
+    let resumed = || Ended::of(model.asked_by(&mut place.command(&["explore", "--resume", "log_files"])));
+    let unread = || place.entourage(&["why", "log_files", "--json"]).good().json()[0]["unread"].clone();
+
+    place.entourage(&["pause", "log_files"]).good();
+    assert_eq!(resumed().code, 3, "it applies the pause");
+    let why = place.entourage(&["why", "log_files"]).good().stdout;
+    assert!(why.contains("explorer paused"), "{why}");
+    place.entourage(&["resume", "log_files"]).good();
+    place.entourage(&["steer", "log_files", "the blue one"]).good();
+    assert_eq!(unread(), serde_json::json!(["resume", "message"]));
+    place.entourage(&["modify", "log_files", "the green one"]).good();
+    let modified = resumed();
+    assert_eq!(modified.code, 3, "{modified:?}");
+    assert_eq!(unread(), serde_json::json!([]));
+    let shown = place.entourage(&["show", "log_files"]).good().stdout;
+    assert!(shown.contains("the blue one") && shown.contains("the green one"), "{shown}");
+    place.entourage(&["delete", "log_files"]).good();
+    let deleted = place.entourage(&["steer", "log_files", "still there?"]);
+    assert!(deleted.error(2).contains("was deleted"), "{deleted:?}");
+}
+
 /// A name leads to its agent until another agent takes it, and means more than a part of an id.
 #[test]
 fn an_exploration_that_has_ended_is_found_by_its_name() {
