@@ -9,7 +9,7 @@ use super::{
     backend::{Backend, Chunks, Result},
     failure::Exit,
     globals::Globals,
-    id_input::IdInput,
+    id_input::{IdInput, new_name},
     out,
     progress::Standstill,
     run::Run,
@@ -24,8 +24,8 @@ Examples:
   entourage explore \"Which crates parse dates?\" --json      the chunks of its stream, for programs
   entourage explore --resume winter                         continue it; --resume alone, the newest unfinished task
 
-An exploration clarifies, asks for what only you know, has up to four parts explored, and sums up. While it is active, the \
-commands about agents (`tree`, `steer`, `modify`, `why`) take its id too. Ctrl-C suspends it.
+An exploration clarifies, asks for what only you know, has up to four parts explored, and sums up. The commands about \
+agents (`tree`, `show`, `steer`, `modify`, `why`) take its id too. Ctrl-C suspends it.
 
 Exit codes: 0 answered, 1 failed, 2 wrong usage, 3 a question is open, 130 interrupted.";
 
@@ -37,7 +37,7 @@ pub(crate) struct Explore {
     #[arg(required_unless_present = "resume")]
     question: Option<String>,
     /// The id by which it is to be known; no active agent may have it [default: a fresh one]
-    #[arg(long, value_name = "NAME", conflicts_with = "resume")]
+    #[arg(long, value_name = "NAME", value_parser = new_name, conflicts_with = "resume")]
     id: Option<String>,
     /// The active agent below which it is put
     #[arg(long, value_name = "AGENT", conflicts_with = "resume")]

@@ -4,7 +4,10 @@ use std::{fmt::Display, str::FromStr};
 
 use async_trait::async_trait;
 use entourage_api::{ListAgents, ListRuns};
-use entourage_types::{AgentId, GrantId, QuestionId, RunId};
+use entourage_types::{
+    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NodeId, NoteId, PostId,
+    QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId,
+};
 
 use super::{
     backend::{Backend, Result},
@@ -18,6 +21,25 @@ const LAST: &str = "@last";
 const FEWEST: usize = 4;
 /// How many matches are listed if there are several.
 const NAMED: usize = 5;
+/// What the ids of all nouns begin with.
+const PREFIXES: [&str; 16] = [
+    AgentId::PREFIX,
+    RunId::PREFIX,
+    CommitId::PREFIX,
+    NodeId::PREFIX,
+    TaskId::PREFIX,
+    QuestionId::PREFIX,
+    InterventionId::PREFIX,
+    GrantId::PREFIX,
+    ScheduleId::PREFIX,
+    PostId::PREFIX,
+    WakeupId::PREFIX,
+    CallId::PREFIX,
+    NoteId::PREFIX,
+    LearningId::PREFIX,
+    SessionId::PREFIX,
+    DeliveryId::PREFIX,
+];
 
 /// What a user typed for an id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +48,13 @@ pub(crate) enum IdInput<T> {
     Last,
     /// This one.
     Id(T),
-    /// The one whose id begins or ends with this, without its prefix, or whose caller gave it this name.
-    Part(String),
+    /// The one whose id begins or ends with these digits, unless a caller gave one the name that was typed.
+    Part {
+        /// The digits, without the prefix.
+        digits: String,
+        /// What was typed.
+        typed: String,
+    },
     /// The one whose caller gave it this name.
     Name(String),
 }
@@ -44,10 +71,10 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     /// The error when there is none.
     const NONE: &'static str;
 
-    /// Whether those that are active may have names of their callers.
+    /// Whether they may have names of their callers.
     const HAS_NAMES: bool = false;
 
-    /// The active one that its caller gave this name.
+    /// The one, active or not, that its caller gave this name last.
     async fn by_name(_: &Backend, _: &str) -> Result<Option<Self>> {
         Ok(None)
     }
@@ -70,11 +97,11 @@ impl<T: Named> FromStr for IdInput<T> {
             return Ok(Self::Id(id));
         }
         let part = given.strip_prefix(T::PREFIX).and_then(|part| part.strip_prefix('_')).unwrap_or(given);
-        let part = part.trim_end_matches('…').to_ascii_lowercase();
-        if part.len() >= FEWEST && part.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return Ok(Self::Part(part));
+        let digits = part.trim_end_matches('…').to_ascii_lowercase();
+        if digits.len() >= FEWEST && is_hex(&digits) {
+            return Ok(Self::Part { digits, typed: given.to_owned() });
         }
-        if T::HAS_NAMES && may_be_name(given) {
+        if T::HAS_NAMES && no_name(given).is_none() {
             return Ok(Self::Name(given.to_owned()));
         }
         let (noun, prefix) = (T::NOUN, T::PREFIX);
@@ -89,35 +116,36 @@ impl<T: Named> IdInput<T> {
     /// Finds the id.
     pub(crate) async fn find(&self, backend: &Backend) -> Result<T> {
         let list = format!("`{}` lists them", T::LIST);
-        let part = match self {
+        let (digits, typed) = match self {
             Self::Id(id) => return Ok(*id),
             Self::Last => {
                 return T::last(backend).await?.ok_or_else(|| Failure::usage(T::NONE));
             }
-            Self::Part(part) => part,
+            Self::Part { digits, typed } => (digits, typed),
             Self::Name(name) => {
                 let (noun, prefix) = (T::NOUN, T::PREFIX);
                 let unknown = || {
                     Failure::usage(format!(
-                        "no active {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
-                         ({FEWEST} at least), {LAST}, or the id that an active one was given; {list}"
+                        "no {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
+                         ({FEWEST} at least), {LAST}, or the id that it was given; {list}"
                     ))
                 };
                 return T::by_name(backend, name).await?.ok_or_else(unknown);
             }
         };
+        // A whole name means more than a part of an id.
+        if let Some(named) = T::by_name(backend, typed).await? {
+            return Ok(named);
+        }
         let mut meant = T::all(backend).await?;
         meant.retain(|(id, _)| {
             let id = id.to_string();
-            let digits = id.rsplit('_').next().unwrap_or_default();
-            digits.starts_with(part.as_str()) || digits.ends_with(part.as_str())
+            let all = id.rsplit('_').next().unwrap_or_default();
+            all.starts_with(digits.as_str()) || all.ends_with(digits.as_str())
         });
         match meant.as_slice() {
             [(id, _)] => Ok(*id),
-            [] => {
-                let named = T::by_name(backend, part).await?;
-                named.ok_or_else(|| Failure::usage(format!("there is no {} `{part}`. {list}", T::NOUN)))
-            }
+            [] => Err(Failure::usage(format!("there is no {} `{digits}`. {list}", T::NOUN))),
             several => {
                 let mut named: Vec<String> = several
                     .iter()
@@ -126,7 +154,7 @@ impl<T: Named> IdInput<T> {
                     .collect();
                 named.extend((several.len() > NAMED).then(|| format!("{} more", several.len() - NAMED)));
                 Err(Failure::usage(format!(
-                    "`{part}` may be {} {}s: {}. Give more of the id",
+                    "`{digits}` may be {} {}s: {}. Give more of the id",
                     several.len(),
                     T::NOUN,
                     named.join(", ")
@@ -136,16 +164,36 @@ impl<T: Named> IdInput<T> {
     }
 }
 
-/// Whether callers may have given an agent this name: no blanks, no control characters, also not as they are shown,
-/// and nothing that looks like an id.
-fn may_be_name(given: &str) -> bool {
-    let looks_like_id = given.split_once('_').is_some_and(|(prefix, _)| {
-        prefix.len() == AgentId::PREFIX.len() && prefix.bytes().all(|byte| byte.is_ascii_lowercase())
-    });
-    !given.is_empty()
-        && !given.starts_with('@')
-        && !looks_like_id
-        && !given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
+/// A name for a new agent by which all commands find it again.
+///
+/// # Errors
+/// Why it is none.
+pub(crate) fn new_name(given: &str) -> Result<String, String> {
+    no_name(given)
+        .map_or_else(|| Ok(given.to_owned()), |why| Err(format!("this cannot be an agent's id: {why}")))
+}
+
+/// Why this is no name that a caller gave an agent, as far as that can be seen.
+fn no_name(given: &str) -> Option<&'static str> {
+    if given.is_empty() {
+        return Some("it is empty");
+    }
+    if given.starts_with('@') {
+        return Some("what begins with `@` stands for an agent, as `@last` does");
+    }
+    let looks_like_id = given
+        .split_once('_')
+        .is_some_and(|(prefix, rest)| PREFIXES.contains(&prefix) && is_hex(rest.trim_end_matches('…')));
+    if looks_like_id {
+        return Some("it looks like an id that was made here");
+    }
+    // Control characters are shown with backslashes, and copied like that.
+    let unnamed = given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\');
+    unnamed.then_some("it has a blank, a control character or a backslash")
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 #[async_trait]
@@ -157,9 +205,7 @@ impl Named for AgentId {
     const HAS_NAMES: bool = true;
 
     async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
-        let mut active = backend.active_agents().await?;
-        active.retain(|active| active.name == name);
-        Ok(active.pop().map(|active| active.agent.id))
+        backend.agent_named(name).await
     }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -256,12 +302,17 @@ mod tests {
         for (given, wanted) in
             [("agt_0199", "0199"), ("0199A", "0199a"), ("agt_0199…", "0199"), ("beef", "beef")]
         {
-            assert_eq!(part(given), Ok(IdInput::Part(wanted.into())), "{given}");
+            let wanted = IdInput::Part { digits: wanted.into(), typed: given.into() };
+            assert_eq!(part(given), Ok(wanted), "{given}");
         }
-        assert_eq!(part("winter-2"), Ok(IdInput::Name("winter-2".into())), "as its caller named it");
+        for name in ["winter-2", "log_files", "agt_winter", "the_beef", "a@b"] {
+            assert_eq!(part(name), Ok(IdInput::Name(name.into())), "as its caller named it");
+            assert_eq!(new_name(name), Ok(name.to_owned()), "what is found by a name may have it");
+        }
         assert!("winter-2".parse::<IdInput<RunId>>().is_err(), "only agents have names");
-        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "two words"] {
+        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "run_1", "two words", "a\\u{1b}"] {
             assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");
+            assert!(new_name(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -64,7 +64,7 @@ fn an_exploration_that_asks_is_known_by_its_id_and_goes_on_with_the_answer() {
     place.entourage(&["comment", "wish", "checked"]).good();
     assert!(place.entourage(&["tree", "wish"]).good().stdout.contains("explorer"));
     let nobody = place.entourage(&["why", "nobody"]);
-    assert!(nobody.error(2).contains("no active agent has the id `nobody`"), "{nobody:?}");
+    assert!(nobody.error(2).contains("no agent has the id `nobody`"), "{nobody:?}");
 
     let waits = Ended::of(model.asked_by(&mut place.command(&["explore", "--resume", "wish"])));
     assert_eq!(waits.code, 3, "{waits:?}");
@@ -113,8 +113,75 @@ fn with_a_server_an_exploration_may_be_put_below_one_that_is_active() {
     let all = place.entourage(&["explore", "one more", "--parent", "upper", "--json"]).good().json();
     assert_eq!(all[all.len() - 2]["result"], "The result: one more");
     let refused = place.entourage(&["explore", "x", "--parent", "lower"]);
-    assert!(refused.error(2).contains("lower"), "it has ended: {refused:?}");
+    assert!(refused.error(2).contains("only an active agent can be a parent"), "it has ended: {refused:?}");
     assert_eq!(server.body("/agent/tree")["upper"]["status"], "awaiting_user");
+}
+
+/// Each command finds it by the id that it was given.
+#[test]
+fn a_named_exploration_is_paused_steered_modified_and_deleted_by_its_name() {
+    let (place, model) = (DataDir::new(), Model::exploring());
+    let (code, all) = chunks(&place, &model, &["a vague wish", "--id", "log_files"]);
+    assert_eq!(code, 3, "{all:?}");
+    let resumed = || Ended::of(model.asked_by(&mut place.command(&["explore", "--resume", "log_files"])));
+    let unread = || place.entourage(&["why", "log_files", "--json"]).good().json()[0]["unread"].clone();
+
+    place.entourage(&["pause", "log_files"]).good();
+    assert_eq!(resumed().code, 3, "it applies the pause");
+    let why = place.entourage(&["why", "log_files"]).good().stdout;
+    assert!(why.contains("explorer paused"), "{why}");
+    place.entourage(&["resume", "log_files"]).good();
+    place.entourage(&["steer", "log_files", "the blue one"]).good();
+    assert_eq!(unread(), serde_json::json!(["resume", "message"]));
+    place.entourage(&["modify", "log_files", "the green one"]).good();
+    let modified = resumed();
+    assert_eq!(modified.code, 3, "{modified:?}");
+    assert_eq!(unread(), serde_json::json!([]));
+    let shown = place.entourage(&["show", "log_files"]).good().stdout;
+    assert!(shown.contains("the blue one") && shown.contains("the green one"), "{shown}");
+    place.entourage(&["delete", "log_files"]).good();
+    let deleted = place.entourage(&["steer", "log_files", "still there?"]);
+    assert!(deleted.error(2).contains("was deleted"), "{deleted:?}");
+}
+
+/// A name leads to its agent until another agent takes it, and means more than a part of an id.
+#[test]
+fn an_exploration_that_has_ended_is_found_by_its_name() {
+    let (place, model) = (DataDir::new(), Model::exploring());
+    for name in ["wish", "BEEF"] {
+        let (code, all) = chunks(&place, &model, &[&format!("a clear {name}"), "--id", name]);
+        assert_eq!(code, 0, "{all:?}");
+    }
+    for name in ["wish", "BEEF"] {
+        for command in ["show", "why", "tree"] {
+            place.entourage(&[command, name]).good();
+        }
+        let shown = place.entourage(&["show", name]).good().stdout;
+        assert!(shown.contains(&format!("The result: a clear {name}")), "{shown}");
+    }
+    let (code, all) = chunks(&place, &model, &["a clear day", "--id", "wish"]);
+    assert_eq!(code, 0, "{all:?}");
+    assert!(place.entourage(&["show", "wish"]).good().stdout.contains("The result: a clear day"));
+    for (name, why) in [("tree", "no agent has the id `tree`"), ("wish.", "no agent has the id `wish.`")] {
+        let unknown = place.entourage(&["show", name]);
+        assert!(unknown.error(2).contains(why), "{unknown:?}");
+    }
+}
+
+/// What the commands could not find is refused before anything starts.
+#[test]
+fn an_exploration_takes_no_name_that_means_something_else() {
+    let place = DataDir::new();
+    for (name, why) in [
+        ("@last", "begins with `@` stands for an agent"),
+        ("@mine", "begins with `@` stands for an agent"),
+        ("agt_0199", "looks like an id"),
+        ("two words", "has a blank"),
+    ] {
+        let refused = place.entourage(&["explore", "a clear wish", "--id", name]);
+        assert!(refused.error(2).contains(why), "{refused:?}");
+    }
+    assert_eq!(place.entourage(&["agents", "--json"]).good().stdout, "");
 }
 
 #[test]

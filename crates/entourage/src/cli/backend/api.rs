@@ -1,11 +1,11 @@
 //! An engine, in this process or another, as one owner sees it: through its HTTP API.
 
 use entourage_api::{
-    ActiveAgent, ActiveAgents, AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event,
-    FindLearnings, FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage,
-    Job, Kind, Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns,
-    ModelRequest, Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run,
-    SendMessage, Session, ShowTree, UsageReport, Why,
+    AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event, FindLearnings,
+    FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind,
+    Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest,
+    Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage,
+    Session, ShowTree, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -122,9 +122,10 @@ impl Backend {
         self.get(&format!("agents/{id}")).await
     }
 
-    /// The active agents, oldest first.
-    pub(crate) async fn active_agents(&self) -> Result<Vec<ActiveAgent>> {
-        Ok(self.get::<ActiveAgents>("agents/active").await?.data)
+    /// The agent, active or not, that its caller gave this name last.
+    pub(crate) async fn agent_named(&self, name: &str) -> Result<Option<AgentId>> {
+        let which = ListAgents { name: Some(name.to_owned()), ..ListAgents::default() };
+        Ok(self.agents(&which).await?.data.first().map(|agent| agent.id))
     }
 
     /// A page of agents, newest first, and where the next one begins.
