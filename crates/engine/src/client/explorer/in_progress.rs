@@ -19,15 +19,23 @@ impl Had {
         let chars = usize::try_from(self.chars).ok()?;
         let ends = text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(chars)?;
         let (begin, rest) = text.split_at(ends);
-        (Prefix::of(begin).had() == self).then_some(rest)
+        (Prefix::of(begin).had == self).then_some(rest)
     }
 }
 
 /// A text that grows, of which length and digest are kept.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Prefix {
-    chars: u64,
     hash: sha2::Sha256,
+    /// As of the last growth: it is asked for more often than the text grows, for each piece of any answer.
+    had: Had,
+}
+
+impl Default for Prefix {
+    fn default() -> Self {
+        let hash = sha2::Sha256::default();
+        Self { had: Had { chars: 0, digest: first_bytes(&hash) }, hash }
+    }
 }
 
 impl Prefix {
@@ -38,23 +46,28 @@ impl Prefix {
     }
 
     fn push(&mut self, text: &str) {
-        self.chars += text.chars().count() as u64;
+        if text.is_empty() {
+            return;
+        }
         self.hash.update(text);
-    }
-
-    fn had(&self) -> Had {
-        let mut first = [0; 8];
-        first.copy_from_slice(&self.hash.clone().finalize()[..8]);
-        Had { chars: self.chars, digest: u64::from_be_bytes(first) }
+        let chars = self.had.chars + text.chars().count() as u64;
+        self.had = Had { chars, digest: first_bytes(&self.hash) };
     }
 
     /// Returns what a piece at this offset adds; none if it adds nothing, also because pieces before it are missing.
     fn take(&mut self, offset: u64, text: &str) -> Option<String> {
-        let known = usize::try_from(self.chars.checked_sub(offset)?).ok()?;
+        let known = usize::try_from(self.had.chars.checked_sub(offset)?).ok()?;
         let new: String = text.chars().skip(known).collect();
         self.push(&new);
         Some(new).filter(|new| !new.is_empty())
     }
+}
+
+/// The first bytes of a digest.
+fn first_bytes(hash: &sha2::Sha256) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.clone().finalize()[..8]);
+    u64::from_be_bytes(first)
 }
 
 /// What is sent of an answer, one after the other.
@@ -111,7 +124,7 @@ impl Answer {
 
     /// What the client has had; none if not even its beginning.
     pub(super) fn had(&self) -> Option<Had> {
-        let sent = (self.stage != Stage::Unsent).then(|| self.prefix.had());
+        let sent = (self.stage != Stage::Unsent).then(|| self.prefix.had);
         self.claim.as_ref().map(|claim| claim.had).or(sent)
     }
 
@@ -138,16 +151,16 @@ impl Answer {
         match &delta.piece {
             Piece::Text(text) if self.claim.is_some() => self.check(delta.offset, text, &mut sent),
             // A piece that cannot be put in its place begins nothing.
-            Piece::Text(_) if delta.offset > self.prefix.chars => {}
+            Piece::Text(_) if delta.offset > self.prefix.had.chars => {}
             Piece::Text(text) => {
                 self.go_on(&mut sent);
                 if let Some(new) = self.prefix.take(delta.offset, text) {
-                    sent.push((Sent::Text(new), self.prefix.had()));
+                    sent.push((Sent::Text(new), self.prefix.had));
                 }
             }
             Piece::Reasoning(text) if self.claim.is_none() => {
                 self.go_on(&mut sent);
-                sent.push((Sent::Reasoning(text.clone()), self.prefix.had()));
+                sent.push((Sent::Reasoning(text.clone()), self.prefix.had));
             }
             Piece::Reset if self.claim.is_some() || self.stage == Stage::UnderWay => self.start(&mut sent),
             Piece::Reset | Piece::Reasoning(_) | Piece::Call(_) => {}
@@ -161,7 +174,7 @@ impl Answer {
         let Some(Claim { had, so_far }) = &mut self.claim else { return };
         let mut known = Prefix::of(so_far);
         so_far.extend(known.take(offset, text));
-        if known.chars < had.chars {
+        if known.had.chars < had.chars {
             return;
         }
         let (had, so_far) = (*had, std::mem::take(so_far));
@@ -170,14 +183,14 @@ impl Answer {
             &so_far
         });
         if !new.is_empty() {
-            sent.push((Sent::Text(new.to_owned()), known.had()));
+            sent.push((Sent::Text(new.to_owned()), known.had));
         }
         (self.claim, self.stage, self.prefix) = (None, Stage::UnderWay, known);
     }
 
     fn start(&mut self, sent: &mut Vec<(Sent, Had)>) {
         (self.claim, self.stage, self.prefix) = (None, Stage::Begun, Prefix::default());
-        sent.push((Sent::Start, self.prefix.had()));
+        sent.push((Sent::Start, self.prefix.had));
     }
 
     /// Begins the answer unless it has begun.
@@ -229,7 +242,7 @@ mod tests {
 
     #[test]
     fn of_an_answer_that_an_earlier_stream_sent_only_the_rest_follows_or_all_of_another_one() {
-        let had = Prefix::of("größ").had();
+        let had = Prefix::of("größ").had;
         let claimed = || Answer::claimed(7, had);
         let mut same = claimed();
         assert_eq!(takes(&mut same, 5, 0, "gr"), "");
@@ -241,13 +254,13 @@ mod tests {
         let mut failed = claimed();
         assert_eq!(takes(&mut failed, 5, 0, "gr") + &takes(&mut failed, 5, 2, ""), "|");
         assert_eq!(takes(&mut failed, 6, 0, "größ"), "größ");
-        let mut begun = Answer::claimed(7, Prefix::default().had());
+        let mut begun = Answer::claimed(7, Prefix::default().had);
         assert_eq!(takes(&mut begun, 5, 0, "g"), "g");
     }
 
     #[test]
     fn the_rest_of_a_text_follows_a_beginning_that_it_has() {
-        let had = Prefix::of("größ").had();
+        let had = Prefix::of("größ").had;
         assert_eq!(had.rest("größte"), Some("te"));
         assert_eq!(had.rest("größ"), Some(""));
         for other in ["grö", "groß", ""] {

@@ -1,6 +1,6 @@
 //! From the events of a tree, and the pieces of answers in progress, to the chunks of its stream.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use entourage_types::{
     Action, AgentId, AgentState, Annotations, CallId, Event, EventBody, InterventionId, Item, ItemBody,
@@ -22,6 +22,8 @@ use crate::AgentDelta;
 pub(super) struct Renderer {
     top: AgentId,
     agents: HashMap<AgentId, View>,
+    /// The answers in progress. They are few, whereas a tree may have many agents.
+    answers: BTreeMap<AgentId, Answer>,
     /// What the runs have used.
     usage: HashMap<RunId, Usage>,
     /// What stands in place of a run in items that no run wrote: an agent was given them.
@@ -47,7 +49,6 @@ struct View {
     next: u64,
     /// The calls that have not returned.
     calls: HashMap<CallId, Value>,
-    answer: Option<Answer>,
 }
 
 impl Renderer {
@@ -55,6 +56,7 @@ impl Renderer {
         Self {
             top,
             agents: HashMap::new(),
+            answers: BTreeMap::new(),
             usage: HashMap::new(),
             given: HashSet::new(),
             questions: HashMap::new(),
@@ -81,7 +83,6 @@ impl Renderer {
             shown: None,
             next: 0,
             calls: HashMap::new(),
-            answer: None,
         };
         self.agents.entry(agent).or_insert_with(blank);
     }
@@ -120,36 +121,34 @@ impl Renderer {
     /// Takes over what an earlier stream sent of answers that were in progress.
     pub(super) fn claim(&mut self, answers: &[AnswerSoFar]) {
         for AnswerSoFar { agent, item, had } in answers {
-            if let Some(view) = self.agents.get_mut(agent).filter(|view| view.next <= *item) {
-                view.answer = Some(Answer::claimed(*item, *had));
+            if self.agents.get(agent).is_some_and(|view| view.next <= *item) {
+                self.answers.insert(*agent, Answer::claimed(*item, *had));
             }
         }
     }
 
     /// What was sent of answers in progress.
     pub(super) fn answers(&self) -> Vec<AnswerSoFar> {
-        let so_far = |(agent, view): (&AgentId, &View)| {
-            let answer = view.answer.as_ref()?;
+        let so_far = |(agent, answer): (&AgentId, &Answer)| {
             Some(AnswerSoFar { agent: *agent, item: answer.item, had: answer.had()? })
         };
-        self.agents.iter().filter_map(so_far).collect()
+        self.answers.iter().filter_map(so_far).collect()
     }
 
     /// The chunks of a piece, each with the answers in progress after it.
     pub(super) fn delta(&mut self, delta: &AgentDelta) -> Vec<(Chunk, Vec<AnswerSoFar>)> {
-        let Some(view) = self.agents.get_mut(&delta.agent) else { return Vec::new() };
+        let Some(view) = self.agents.get(&delta.agent) else { return Vec::new() };
         // The item has arrived.
         if delta.item_seq < view.next {
             return Vec::new();
         }
-        let is_other = |answer: &Answer| answer.item != delta.item_seq;
-        if view.answer.as_ref().is_some_and(|answer| is_other(answer) && answer.is_past(delta)) {
-            return Vec::new();
+        let answer = self.answers.entry(delta.agent).or_insert_with(|| Answer::new(delta.item_seq));
+        if answer.item != delta.item_seq {
+            if answer.is_past(delta) {
+                return Vec::new();
+            }
+            *answer = Answer::new(delta.item_seq);
         }
-        if view.answer.as_ref().is_none_or(is_other) {
-            view.answer = Some(Answer::new(delta.item_seq));
-        }
-        let Some(answer) = &mut view.answer else { return Vec::new() };
         let name = view.name.clone();
         let sent = answer.take(delta);
         let others = self.answers();
@@ -277,7 +276,8 @@ impl Renderer {
         let Some(view) = self.agents.get_mut(&agent) else { return Vec::new() };
         view.next = number + 1;
         // An item in the place of an answer, or after it, is that answer, or says that there will be none.
-        let answer = view.answer.take_if(|answer| answer.item <= number);
+        let is_over = self.answers.get(&agent).is_some_and(|answer| answer.item <= number);
+        let answer = if is_over { self.answers.remove(&agent) } else { None };
         let written = item.filter(|item| !self.given.contains(&item.run));
         match written.map(|item| (item, &item.body)) {
             Some((item, ItemBody::Turn(turn))) => {
