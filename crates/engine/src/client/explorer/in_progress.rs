@@ -124,7 +124,7 @@ impl Answer {
 
     /// What the client has had; none if not even its beginning.
     pub(super) fn had(&self) -> Option<Had> {
-        let sent = (self.stage != Stage::Unsent).then(|| self.prefix.had);
+        let sent = (self.stage != Stage::Unsent).then_some(self.prefix.had);
         self.claim.as_ref().map(|claim| claim.had).or(sent)
     }
 
