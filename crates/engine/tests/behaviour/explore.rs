@@ -38,8 +38,9 @@ async fn at_most_three_blocking_questions_follow_the_clarification_and_come_befo
     let root = world.ask("Go.").await;
     answer(&world, &root, "Which one?", text("the red one")).await;
     for number in 0..3 {
-        answer(&world, &root, &format!("How many? {number}"), text("seven")).await;
+        assert_eq!(world.question(root.id).await.text, format!("How many? {number}"));
         assert_eq!(world.client().tree(root.id).await.unwrap().len(), 1, "nothing is explored yet");
+        answer(&world, &root, &format!("How many? {number}"), text("seven")).await;
     }
     answer(&world, &root, "Metric?", text("yes")).await;
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
