@@ -45,5 +45,6 @@ mod streams;
 mod unfinished;
 mod usage;
 mod webhooks;
+mod whole_explorations;
 mod work;
 mod written;

@@ -4,6 +4,7 @@
 //!
 //! To verify that your own tools are reliable, put them into a [`Story`] and call `survives`.
 
+mod asked;
 mod audit;
 mod builder;
 mod call_effects;
@@ -17,6 +18,7 @@ mod story;
 mod witness;
 mod world;
 
+pub use asked::{Asked, texts};
 pub use audit::{Violation, audit, audit_schedules};
 pub use builder::{WorldBuilder, quiet};
 pub use clock::FakeClock;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entourage_engine::Clock as _;
 use entourage_store::Page;
-use entourage_testkit::World;
+use entourage_testkit::{Asked, World, texts};
 use entourage_types::{
     Action, Agent, AgentState, Answer, EventBody, Question, QuestionStatus, Status, StopReason, Unread,
     WaitingOn,
@@ -12,9 +12,7 @@ use entourage_types::{
 
 use crate::kit::{
     WorldExt, eventually,
-    explorer::{
-        Asked, CLEAR, Child, MainWork, Mind, WHOLE, answer, answer_all, asked, lines, run_of, text, texts,
-    },
+    explorer::{CLEAR, Child, MainWork, Mind, WHOLE, answer, answer_all, lines, run_of, text},
 };
 
 /// Shows: S3-R027, S3-R040, S3-R048.
@@ -141,7 +139,7 @@ async fn what_the_user_answered_is_known_to_every_step_that_follows() {
     world.ended(root.id).await;
     let knows = |known: &str| {
         let requests = model.requests().into_iter();
-        let know = requests.map(|request| (asked(&request), texts(&request).contains(known)));
+        let know = requests.map(|request| (Asked::by(&request), texts(&request).contains(known)));
         know.collect::<Vec<_>>()
     };
     use Asked::{Clarify, Main, Missing, Subquestions, Summary};
@@ -166,7 +164,7 @@ async fn the_main_loop_ends_at_its_limit_and_is_summed_up_with_what_the_children
         world.ended(root.id).await;
         let run = run_of(&world, &root).await;
         assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(reason)));
-        let made = model.requests().iter().filter(|request| asked(request) == Asked::Main).count();
+        let made = model.requests().iter().filter(|request| Asked::by(request) == Asked::Main).count();
         assert_eq!(made, turns, "decisions do not count");
         let lines = lines(&world, &root).await;
         assert!(lines.contains(&"message: did part 0".to_owned()), "{lines:?}");
@@ -182,7 +180,7 @@ async fn the_limit_of_the_main_loop_begins_anew_with_a_new_instruction() {
     let model = mind.model();
     let world = mind.world_with(model.clone(), |kind| kind.limits.max_steps = 3).start().await;
     let root = world.ask("Go.").await;
-    let main = || model.requests().into_iter().filter(|request| asked(request) == Asked::Main).count();
+    let main = || model.requests().into_iter().filter(|request| Asked::by(request) == Asked::Main).count();
     let question = world.question(root.id).await;
     world.asleep(&root).await;
     assert_eq!(

@@ -2,14 +2,14 @@
 
 use entourage_engine::NewAgent;
 use entourage_store::Page;
-use entourage_testkit::{HeldModel, World};
+use entourage_testkit::{Asked, HeldModel, World, texts};
 use entourage_types::{
     Action, Agent, AgentId, Author, ItemBody, Question, QuestionStatus, Status, StopReason, WaitingOn,
 };
 
 use crate::kit::{
     WorldExt, at_once, eventually,
-    explorer::{Asked, CLEAR, Child, Mind, asked, lines, run_of, text, texts},
+    explorer::{CLEAR, Child, Mind, lines, run_of, text},
 };
 
 /// Shows: S3-R036, S3-R037, S3-R038, S3-R041, S3-R049, S3-R050.
@@ -138,7 +138,7 @@ async fn children_that_fail_or_are_deleted_are_listed_with_their_status_and_wake
     use Status::{Cancelled, Failed, Succeeded};
     assert_eq!(results.collect::<Vec<_>>(), [Succeeded, Failed, Cancelled, Succeeded]);
     let requests = model.requests();
-    let summary = requests.iter().find(|request| asked(request) == Asked::Summary).unwrap();
+    let summary = requests.iter().find(|request| Asked::by(request) == Asked::Summary).unwrap();
     let read = texts(summary);
     for line in
         ["assistant: did part 0", "assistant (failed): ", "assistant (cancelled): deleted by the user"]

@@ -2,11 +2,11 @@
 
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::World;
+use entourage_testkit::{Asked, World, texts};
 use entourage_types::{Agent, AgentState, Answer, Status, StopReason, Unread};
 use serde_json::{Value, json};
 
-use crate::kit::explorer::{Asked, CLEAR, Mind, WHOLE, answer, answer_all, asked, lines, run_of, texts};
+use crate::kit::explorer::{CLEAR, Mind, WHOLE, answer, answer_all, lines, run_of};
 
 /// A decision: its fields, an answer for which something is done, one for which nothing is, and one that is invalid
 /// at a place.
@@ -71,7 +71,7 @@ fn decisions() -> Vec<Decision> {
 /// Asks an explorer whose model decides this step by these answers, and all others as if everything were clear.
 async fn decide_with(step: Asked, answers: &[&Value]) -> (World, Agent, ScriptedModel) {
     let model =
-        ScriptedModel::deciding(move |request| (asked(request) != step).then(|| CLEAR.answer(request)));
+        ScriptedModel::deciding(move |request| (Asked::by(request) != step).then(|| CLEAR.answer(request)));
     answers.iter().for_each(|answer| model.push(Ok(Script::text(answer.to_string()))));
     let world = CLEAR.world_with(model.clone(), |_| {}).start().await;
     let root = world.ask("Go.").await;
@@ -80,7 +80,7 @@ async fn decide_with(step: Asked, answers: &[&Value]) -> (World, Agent, Scripted
 
 /// The requests for this step.
 fn requests_for(model: &ScriptedModel, step: Asked) -> Vec<Request> {
-    model.requests().into_iter().filter(|request| asked(request) == step).collect()
+    model.requests().into_iter().filter(|request| Asked::by(request) == step).collect()
 }
 
 /// Shows: S3-R103.
@@ -184,7 +184,7 @@ async fn a_failure_at_any_step_ends_the_run_with_its_cause_and_the_process_lives
     for (says, step, is_again) in steps {
         let mind = Mind { subquestions: 2, ..WHOLE };
         let model = ScriptedModel::deciding(move |request| {
-            let breaks = asked(request) == step && again(request) == is_again;
+            let breaks = Asked::by(request) == step && again(request) == is_again;
             Some(match breaks && texts(request).contains("Break.") {
                 true => Err(Error::Refused { model: "m".into(), cause: "it does not want to".into() }),
                 false => mind.answer(request),

@@ -23,6 +23,7 @@ mod explore_children;
 mod explore_crashes;
 mod explore_decisions;
 mod explorer_load;
+mod explorer_moments;
 mod explorer_storm;
 mod explorer_stream;
 mod explorer_tree;

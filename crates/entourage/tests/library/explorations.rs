@@ -10,18 +10,12 @@ use entourage::{
     },
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_testkit::HeldModel;
+use entourage_testkit::{Asked, HeldModel};
 use entourage_types::{QuestionStatus, Section};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use crate::{recorder, within};
-
-/// What the decisions of an exploration are asked for, by their prompts.
-const CLARIFY: &str = "whether the user's request is ambiguous";
-const MISSING: &str = "whether critical information is missing";
-const DIVIDE: &str = "independent subquestions";
-const SUM_UP: &str = "Write the whole result";
 
 /// A model by what it reads: a vague request is clarified, one to divide has two parts, and the result has the request and
 /// the user's words in it.
@@ -36,19 +30,18 @@ fn mind(request: &Request) -> Script {
         Some(words.to_owned())
     };
     let words = read.flat_map(str::lines).filter_map(said).collect::<Vec<_>>().join("; ");
-    let is = |decision: &str| request.system.contains(decision);
     let decided = |value: Value| Script::text(value.to_string());
-    if is(CLARIFY) {
-        decided(json!({"ambiguous": words.contains("vague"), "question": "Which one?"}))
-    } else if is(MISSING) {
-        decided(json!({"missing": false, "question": ""}))
-    } else if is(DIVIDE) {
-        let parts: &[&str] = if words.contains("divide") { &["part a", "part b"] } else { &[] };
-        decided(json!({"subquestions": parts}))
-    } else if is(SUM_UP) {
-        decided(json!({"summary": format!("<{words}>"), "needs_more_info": false, "question": ""}))
-    } else {
-        Script::text("found")
+    match Asked::by(request) {
+        Asked::Clarify => decided(json!({"ambiguous": words.contains("vague"), "question": "Which one?"})),
+        Asked::Missing => decided(json!({"missing": false, "question": ""})),
+        Asked::Subquestions => {
+            let parts: &[&str] = if words.contains("divide") { &["part a", "part b"] } else { &[] };
+            decided(json!({"subquestions": parts}))
+        }
+        Asked::Summary => {
+            decided(json!({"summary": format!("<{words}>"), "needs_more_info": false, "question": ""}))
+        }
+        Asked::Main | Asked::Child(_) => Script::text("found"),
     }
 }
 
@@ -402,7 +395,7 @@ async fn the_stream_has_the_chunks_of_the_agents_below_and_their_results() {
 /// Shows: S3-R091.
 #[tokio::test]
 async fn a_failed_agent_ends_its_stream_with_an_error_and_leaves_the_explorer_at_work() {
-    let decide = |request: &Request| match request.system.contains(CLARIFY) {
+    let decide = |request: &Request| match Asked::by(request) == Asked::Clarify {
         true => None,
         false => Some(Ok(mind(request))),
     };

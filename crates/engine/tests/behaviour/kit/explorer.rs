@@ -3,7 +3,7 @@
 use entourage_engine::Kinds;
 use entourage_llm::{Error, Message, Model, Request, Result, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{World, WorldBuilder, plain};
+use entourage_testkit::{Asked, World, WorldBuilder, plain, texts};
 use entourage_types::{Agent, Answer, Kind, Run, WaitingOn, tool_names};
 use serde_json::{Value, json};
 
@@ -40,17 +40,6 @@ pub(crate) enum MainWork {
     Endless,
     /// It makes the same call again and again.
     GoesInCircles,
-}
-
-/// What a request of an exploration is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    Clarify,
-    Missing,
-    Subquestions,
-    Summary,
-    Main,
-    Child(usize),
 }
 
 pub(crate) const CLEAR: Mind = Mind {
@@ -105,7 +94,7 @@ impl Mind {
     pub(crate) fn answer(self, request: &Request) -> Result<Script> {
         let read = texts(request);
         let decided = |value: Value| Ok(Script::text(value.to_string()));
-        match asked(request) {
+        match Asked::by(request) {
             Asked::Clarify => decided(json!({ "ambiguous": self.ambiguous, "question": "Which one?" })),
             Asked::Missing => {
                 let asked = read.matches("seven").count();
@@ -150,33 +139,6 @@ impl Mind {
         };
         Script::call(tool_names::SEARCH_NOTES, json!({ "query": query }))
     }
-}
-
-/// What a request is for: each decision has a prompt of its own, and each child a first message.
-pub(crate) fn asked(request: &Request) -> Asked {
-    let decisions = [
-        ("whether the user's request is ambiguous", Asked::Clarify),
-        ("whether critical information is missing", Asked::Missing),
-        ("independent subquestions", Asked::Subquestions),
-        ("Write the whole result", Asked::Summary),
-    ];
-    if let Some((_, decision)) = decisions.into_iter().find(|(prompt, _)| request.system.contains(prompt)) {
-        return decision;
-    }
-    let first = request.messages.iter().find_map(|message| match message {
-        Message::User(text) => text.strip_prefix("part "),
-        _ => None,
-    });
-    first.and_then(|part| part.parse().ok()).map_or(Asked::Main, Asked::Child)
-}
-
-/// All that a request shows the model of its conversation.
-pub(crate) fn texts(request: &Request) -> String {
-    let texts = request.messages.iter().map(|message| match message {
-        Message::User(text) | Message::Notice(text) | Message::Context(text) => text.clone(),
-        Message::Assistant { text, .. } | Message::Output { text, .. } => text.clone(),
-    });
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 pub(crate) async fn lines(world: &World, agent: &Agent) -> Vec<String> {
