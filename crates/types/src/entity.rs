@@ -71,6 +71,12 @@ kinds! {
     AGENT_NAME => "agent_name",
     /// What is kept of a token for a stream.
     STREAM_TOKEN => "stream_token",
+    /// A project.
+    PROJECT => "project",
+    /// A document of a project.
+    DOCUMENT => "document",
+    /// A version of a document.
+    DOCUMENT_VERSION => "document_version",
 }
 
 impl EntityKind {

@@ -185,6 +185,14 @@ id!(
     SessionId, "session", "ses"
 );
 id!(
+    /// A project.
+    ProjectId, "project", "prj"
+);
+id!(
+    /// A document of a project.
+    DocumentId, "document", "doc"
+);
+id!(
     /// A delivery; a receiver gets every attempt under this id.
     DeliveryId, "delivery", "dlv"
 );

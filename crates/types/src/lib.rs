@@ -17,6 +17,7 @@ mod counter;
 mod day;
 mod decision;
 mod delivery;
+mod document;
 mod entity;
 mod epoch;
 mod event;
@@ -40,6 +41,7 @@ mod parent;
 mod plain;
 mod post;
 mod program;
+mod project;
 mod question;
 mod report;
 mod run;
@@ -77,14 +79,15 @@ pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
 pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
+pub use document::{Change, DOCUMENT_NAME_CHARS, Document, DocumentHead, DocumentVersion, Editor};
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
-    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NodeId, NoteId, ParseIdError,
-    PostId, QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
+    AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId, NodeId, NoteId,
+    ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
@@ -102,6 +105,7 @@ pub use parent::Parent;
 pub use plain::{LONGEST_NAME, is_storable_name, plain};
 pub use post::{Post, PostBody};
 pub use program::ProgramName;
+pub use project::{KeptStatus, Project};
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};
