@@ -1,6 +1,8 @@
 //! Programs drive runs: each is an ordinary async function over [`Run`], found by the name that the run's kind gives.
 //! After a crash it runs again from its top and passes the steps that are on record.
 
+#[cfg_attr(not(test), expect(dead_code, reason = "the program uses it"))]
+mod act;
 mod converse;
 mod explore;
 mod orchestrate;
