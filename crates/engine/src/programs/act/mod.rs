@@ -4,6 +4,8 @@
 mod decision;
 mod intent;
 mod naming;
+mod outcome;
+mod reply;
 
 #[cfg(test)]
 mod tests {
