@@ -55,6 +55,11 @@ impl ActDecision {
         Self { whole: answer, ..read }
     }
 
+    /// What is to be changed, for the model that writes the new content: as exactly as it was said.
+    pub(crate) fn change(&self) -> Option<&str> {
+        self.change_summary.as_deref().or(self.intent_statement.as_deref())
+    }
+
     /// The JSON schema of the answer (S5-R036). It names every field, requires none, and forbids no other: what is
     /// absent or added is no reason to ask again. It admits the forms in which weak models write a flag and an id.
     pub(crate) fn schema() -> Value {
@@ -262,6 +267,17 @@ mod tests {
         let answer = json!({ "should_edit": false, "mood": { "of": ["the", "model"] }, "confidence": 0.5 });
         assert_eq!(TextSchema::new(&ActDecision::schema()).unwrap().mistakes(&answer.to_string()), None);
         assert_eq!(ActDecision::read(answer.clone()).whole, answer);
+    }
+
+    #[test]
+    fn what_is_to_be_changed_is_told_as_exactly_as_it_was_said() {
+        for (answer, change) in [
+            (json!({ "change_summary": "Add milk.", "intent_statement": "I'll add it." }), Some("Add milk.")),
+            (json!({ "change_summary": "", "intent_statement": "I'll add it." }), Some("I'll add it.")),
+            (json!({}), None),
+        ] {
+            assert_eq!(ActDecision::read(answer).change(), change);
+        }
     }
 
     #[test]

@@ -2,10 +2,13 @@
 //! it is a function of its arguments.
 
 mod decision;
+mod excerpt;
 mod intent;
 mod naming;
 mod outcome;
+mod proposal;
 mod reply;
+mod rewrite;
 
 #[cfg(test)]
 mod tests {

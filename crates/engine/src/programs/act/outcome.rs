@@ -1,5 +1,7 @@
 //! What an act came to.
 
+use super::decision::ActDecision;
+
 /// What an act came to. Whether the web was searched is known of what succeeded alone, so that no text tells of a failure
 /// and of a search (S5-R092).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +84,18 @@ pub(crate) enum EditError {
 }
 
 impl Outcome {
+    /// A document of this name was created, as decided.
+    pub(crate) fn created(name: String, decision: &ActDecision, web: Web) -> Self {
+        let (intent, summary) = (decision.intent_statement.clone(), decision.content_summary.clone());
+        Self::Created { name, intent, summary, web }
+    }
+
+    /// The document of this name was changed, as decided. What was to be changed stands for a summary that is missing.
+    pub(crate) fn updated(name: String, decision: &ActDecision, web: Web) -> Self {
+        let summary = decision.content_summary.as_ref().or(decision.change_summary.as_ref()).cloned();
+        Self::Updated { name, intent: decision.intent_statement.clone(), summary, web }
+    }
+
     /// Whether a document was created or changed: what `success` means in the event (S5-R105).
     pub(crate) const fn is_success(&self) -> bool {
         matches!(self, Self::Created { .. } | Self::Updated { .. })

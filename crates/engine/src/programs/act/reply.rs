@@ -132,7 +132,10 @@ fn paragraph(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
+    use crate::programs::act::decision::ActDecision;
 
     const SUMMARY: &str = "Sections for breakfast, lunch and dinner.";
 
@@ -237,6 +240,34 @@ I've updated the document 'Recipes'.
 **Content Summary:**
 Sections for breakfast, lunch and dinner."
         );
+    }
+
+    /// Shows: S5-R085, S5-R086, S5-R093.
+    #[test]
+    fn a_report_is_in_the_words_of_the_decision() {
+        let decision = |summary: Option<&str>| {
+            ActDecision::read(json!({
+                "intent_statement": "I'll create it.", "content_summary": summary, "change_summary": "Milk was added.",
+            }))
+        };
+        let name = || "Recipes".to_owned();
+        for (outcome, text) in [
+            (
+                Outcome::created(name(), &decision(Some(SUMMARY)), Web::NotSearched),
+                "I've created it.\n\n**Document Content Summary:**\nSections for breakfast, lunch and dinner.",
+            ),
+            (Outcome::created(name(), &decision(None), Web::NotSearched), "I've created it."),
+            (
+                Outcome::updated(name(), &decision(Some(SUMMARY)), Web::NotSearched),
+                "I'll create it.\n\n**Content Summary:**\nSections for breakfast, lunch and dinner.",
+            ),
+            (
+                Outcome::updated(name(), &decision(None), Web::NotSearched),
+                "I'll create it.\n\n**Content Summary:**\nMilk was added.",
+            ),
+        ] {
+            assert_eq!(reply(&outcome), text);
+        }
     }
 
     /// Shows: S5-R090, S5-R118.

@@ -1,0 +1,257 @@
+//! The new content of a document, from what the model wrote.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::outcome::EditError;
+
+/// The most characters of a content that the model is asked to write anew as a whole. A longer one it changes in places.
+const SHORT: usize = 12_000;
+
+/// The form in which the model is asked for the new content of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RewriteForm {
+    /// The whole document in Markdown (S5-R061).
+    Whole,
+    /// JSON with changes in places, or with the whole document.
+    Edits,
+}
+
+impl RewriteForm {
+    /// The form that suits a content.
+    pub(crate) fn for_content(content: &str) -> Self {
+        if content.len() > SHORT && content.chars().count() > SHORT { Self::Edits } else { Self::Whole }
+    }
+}
+
+/// What the model wrote to change a content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Rewrite {
+    /// The whole new content.
+    Whole(String),
+    /// Changes in places, one after the other.
+    Edits(Vec<SectionEdit>),
+}
+
+/// A change in one place of a content.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(crate) struct SectionEdit {
+    /// The passage that is replaced; it occurs once. If it is empty, the new text is added at the end.
+    #[serde(default)]
+    old: String,
+    /// What takes its place.
+    #[serde(default)]
+    new: String,
+}
+
+impl Rewrite {
+    /// Reads a whole document. A fence around all of it is not part of it.
+    pub(crate) fn from_markdown(text: &str, current: &str) -> Self {
+        let is_fenced_already = current.trim_start().starts_with("```");
+        let inner = if is_fenced_already { None } else { without_fence(text) };
+        Self::Whole(inner.unwrap_or(text).to_owned())
+    }
+
+    /// Reads an answer in the form of [`Rewrite::schema`]. If it has both, the whole document counts.
+    pub(crate) fn from_json(answer: &Value) -> Self {
+        let text = |key| answer.get(key).and_then(Value::as_str).filter(|text| !text.trim().is_empty());
+        match text("content") {
+            Some(content) => Self::Whole(content.to_owned()),
+            None => {
+                let edits = answer.get("edits").and_then(Value::as_array).into_iter().flatten();
+                Self::Edits(edits.filter_map(|edit| SectionEdit::deserialize(edit).ok()).collect())
+            }
+        }
+    }
+
+    /// The JSON schema of changes in places.
+    pub(crate) fn schema() -> Value {
+        let edit = json!({
+            "type": "object",
+            "properties": {
+                "old": {
+                    "description": "A passage of the content, copied exactly, long enough to occur once. Empty to add \
+                                    `new` at the end.",
+                    "type": "string",
+                },
+                "new": { "description": "What takes its place, in Markdown. Empty to remove it.", "type": "string" },
+            },
+            "required": ["old", "new"],
+        });
+        json!({
+            "type": "object",
+            "properties": {
+                "edits": {
+                    "description": "The changes, in the order in which they are made.", "type": "array", "items": edit,
+                },
+                "content": {
+                    "description": "Instead of edits: the whole new content, if nearly all of it changes.",
+                    "type": ["string", "null"],
+                },
+            },
+        })
+    }
+
+    /// Returns the new content (S5-R061).
+    ///
+    /// # Errors
+    /// It would be empty (S5-R064), or a change has no place, or several, in the content.
+    pub(crate) fn apply(self, current: &str) -> Result<String, EditError> {
+        let content = match self {
+            Self::Whole(content) => repaired(content, current),
+            Self::Edits(edits) if edits.is_empty() => return Err(EditError::Empty),
+            Self::Edits(edits) => {
+                edits.iter().try_fold(current.to_owned(), |content, edit| edit.apply(&content))?
+            }
+        };
+        if content.trim().is_empty() { Err(EditError::Empty) } else { Ok(content) }
+    }
+}
+
+impl SectionEdit {
+    fn apply(&self, content: &str) -> Result<String, EditError> {
+        if self.old.trim().is_empty() {
+            let (before, added) = (content.trim_end(), self.new.trim());
+            let between = if before.is_empty() || added.is_empty() { "" } else { "\n\n" };
+            return Ok(format!("{before}{between}{added}\n"));
+        }
+        if let Some(content) = replaced(content, &self.old, &self.new) {
+            return Ok(content);
+        }
+        // The passage may be copied from the prompt as it stands there.
+        let (old, new) = (unescaped(&self.old), unescaped(&self.new));
+        replaced(content, &old, &new).ok_or(EditError::Misplaced)
+    }
+}
+
+/// Replaces a passage that occurs once.
+fn replaced(content: &str, old: &str, new: &str) -> Option<String> {
+    let mut places = content.match_indices(old);
+    let (at, _) = places.next().filter(|_| places.next().is_none())?;
+    Some(format!("{}{new}{}", &content[..at], &content[at + old.len()..]))
+}
+
+/// Returns the text between a fence in the first and one in the last line, if all between them belongs together.
+fn without_fence(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let (info, rest) = text.strip_prefix("```")?.split_once('\n')?;
+    let inner = rest.strip_suffix("```")?;
+    let is_whole = inner.is_empty() || inner.ends_with('\n');
+    let fences: Vec<&str> = inner.lines().map(str::trim).filter(|line| line.starts_with("```")).collect();
+    // A bare fence would close the first one.
+    let is_nested = fences.len().is_multiple_of(2) && fences.first().is_none_or(|fence| fence.len() > 3);
+    let is_markdown = matches!(info.trim().to_ascii_lowercase().as_str(), "" | "markdown" | "md");
+    (is_whole && is_markdown && is_nested).then_some(inner)
+}
+
+/// The characters that a prompt shows as entities, and these.
+const ENTITIES: [(char, &str); 4] = [('<', "&lt;"), ('>', "&gt;"), ('"', "&quot;"), ('&', "&amp;")];
+
+/// Returns a text with the characters that a prompt shows as entities.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    // The ampersand last: `&amp;lt;` is what a prompt shows of `&lt;`.
+    let replace =
+        |text: String, (character, entity): (char, &str)| text.replace(entity, &character.to_string());
+    Cow::Owned(ENTITIES.into_iter().fold(text.to_owned(), replace))
+}
+
+/// Undoes that a weak model copied all entities from the prompt: the content had such characters and no entities, and
+/// the new one has entities and no such character.
+fn repaired(content: String, current: &str) -> String {
+    let has_entities = |text: &str| ENTITIES.iter().any(|(_, entity)| text.contains(entity));
+    let has_characters = |text: &str| unescaped(text) == text && text.contains(['<', '>', '&']);
+    let without: String = ENTITIES.iter().fold(content.clone(), |text, (_, entity)| text.replace(entity, ""));
+    let is_copied = has_characters(current)
+        && !has_entities(current)
+        && has_entities(&content)
+        && !without.contains(['<', '>', '&']);
+    if is_copied { unescaped(&content).into_owned() } else { content }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edits(edits: &[(&str, &str)]) -> Value {
+        let edits: Vec<Value> = edits.iter().map(|(old, new)| json!({ "old": old, "new": new })).collect();
+        json!({ "edits": edits })
+    }
+
+    /// Shows: S5-R061.
+    #[test]
+    fn the_whole_new_content_replaces_the_old_one() {
+        let current = "# Soup\n\nWater & salt, <b>hot</b>.\n";
+        for (text, content) in [
+            ("# Soup\n\nMilk.", "# Soup\n\nMilk."),
+            ("```markdown\n# Soup\n```", "# Soup\n"),
+            (
+                "```\n# Soup\n\n```rust\nfn a() {}\n```\nEnd.\n```\n",
+                "# Soup\n\n```rust\nfn a() {}\n```\nEnd.\n",
+            ),
+            ("```rust\nfn a() {}\n```", "```rust\nfn a() {}\n```"),
+            ("```\na\n```\ntext\n```\nb\n```", "```\na\n```\ntext\n```\nb\n```"),
+            ("Milk &amp; salt, &lt;b&gt;hot&lt;/b&gt;.", "Milk & salt, <b>hot</b>."),
+            ("Milk & salt, &lt;b&gt;.", "Milk & salt, &lt;b&gt;."),
+        ] {
+            assert_eq!(
+                Rewrite::from_markdown(text, current).apply(current).as_deref(),
+                Ok(content),
+                "{text}"
+            );
+        }
+        let fenced = "```\n# Soup\n```";
+        assert_eq!(Rewrite::from_markdown(fenced, "```\n# Tea\n```").apply("").as_deref(), Ok(fenced));
+        let plain = "It is written &lt;.";
+        assert_eq!(Rewrite::from_markdown(plain, "Entities.").apply("Entities.").as_deref(), Ok(plain));
+    }
+
+    #[test]
+    fn changes_in_places_leave_the_rest_as_it_is() {
+        let current = "# Soup\n\nWater & salt.\n\n# Tea\n\nWater & \"leaves\".\n";
+        for (answer, content) in [
+            (edits(&[("# Soup", "# Broth")]), Ok(current.replace("Soup", "Broth"))),
+            (edits(&[("Soup", "Broth"), ("Broth\n", "Stock\n")]), Ok(current.replace("Soup", "Stock"))),
+            (edits(&[("# Soup\n\nWater & salt.\n\n", "")]), Ok("# Tea\n\nWater & \"leaves\".\n".to_owned())),
+            (edits(&[("", "# Milk\n")]), Ok(format!("{current}\n# Milk\n"))),
+            (
+                edits(&[("Water &amp; &quot;leaves&quot;", "Milk &amp; &lt;b&gt;")]),
+                Ok(current.replace("Water & \"leaves\"", "Milk & <b>")),
+            ),
+            (json!({ "content": "# All", "edits": [] }), Ok("# All".to_owned())),
+            (edits(&[("Water", "Milk")]), Err(EditError::Misplaced)),
+            (edits(&[("Soup", "Broth"), ("Coffee", "")]), Err(EditError::Misplaced)),
+        ] {
+            assert_eq!(Rewrite::from_json(&answer).apply(current), content, "{answer}");
+        }
+    }
+
+    /// Shows: S5-R064.
+    #[test]
+    fn nothing_never_replaces_a_content() {
+        let current = "# Soup\n";
+        for text in ["", " \n", "```markdown\n```", "```\n\n```"] {
+            assert_eq!(
+                Rewrite::from_markdown(text, current).apply(current),
+                Err(EditError::Empty),
+                "{text:?}"
+            );
+        }
+        for answer in
+            [json!({}), json!({ "edits": [] }), json!({ "content": " " }), edits(&[("# Soup\n", "")])]
+        {
+            assert_eq!(Rewrite::from_json(&answer).apply(current), Err(EditError::Empty), "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_long_document_is_changed_in_places() {
+        assert_eq!(RewriteForm::for_content(&"é".repeat(SHORT)), RewriteForm::Whole);
+        assert_eq!(RewriteForm::for_content(&"é".repeat(SHORT + 1)), RewriteForm::Edits);
+        assert!(entourage_tools::TextSchema::new(&Rewrite::schema()).is_ok());
+    }
+}
