@@ -6,6 +6,7 @@ mod excerpt;
 mod intent;
 mod naming;
 mod outcome;
+mod prompt;
 mod proposal;
 mod reply;
 mod rewrite;
