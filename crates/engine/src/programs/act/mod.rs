@@ -10,6 +10,7 @@ mod prompt;
 mod proposal;
 mod reply;
 mod rewrite;
+mod settings;
 
 #[cfg(test)]
 mod tests {
