@@ -6,7 +6,7 @@ use entourage_types::{DocumentId, NewDocument, SectionEdit};
 /// What a call does to a document. Only the document tools of this crate make one: a tool of an application writes no
 /// document, as it writes no other record of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DocumentEdit(DocumentWrite);
+pub struct DocumentEdit(Box<DocumentWrite>);
 
 /// What an edit writes, for the engine to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,14 +41,14 @@ pub enum DocumentWrite {
 }
 
 impl DocumentEdit {
-    pub(super) const fn new(write: DocumentWrite) -> Self {
-        Self(write)
+    pub(super) fn new(write: DocumentWrite) -> Self {
+        Self(Box::new(write))
     }
 
     /// The name that it gives to a document, if it gives one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        match &self.0 {
+        match &*self.0 {
             DocumentWrite::Create { new, .. } => Some(&new.name),
             DocumentWrite::Sections { .. } | DocumentWrite::Rewrite { .. } => None,
         }
@@ -56,7 +56,7 @@ impl DocumentEdit {
 
     /// What it writes.
     #[must_use]
-    pub const fn write(&self) -> &DocumentWrite {
+    pub fn write(&self) -> &DocumentWrite {
         &self.0
     }
 }
