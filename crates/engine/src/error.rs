@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use entourage_types::{AgentId, Question, QuestionId, QuestionStatus, RunId, ThreadKey};
+use entourage_types::{
+    AgentId, DocumentId, PartError, Question, QuestionId, QuestionStatus, RunId, SectionError, ThreadKey,
+};
 
 /// An error of the engine. Variants say what the caller can do about it.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +85,29 @@ pub enum Error {
         name: String,
         /// The agent that has it.
         agent: AgentId,
+    },
+    /// Another record of this noun has the name already.
+    #[error("there is another {noun} called `{name}`; choose another name, or change that one")]
+    NameInUse {
+        /// The noun.
+        noun: &'static str,
+        /// The name given.
+        name: String,
+        /// The id of the record that has it.
+        holder: String,
+    },
+    /// The document was changed since the caller read it.
+    #[error(
+        "document {document} has version {current}, not {expected}: it was changed meanwhile, and nothing was stored. \
+         Read it again, and change what is there now"
+    )]
+    StaleVersion {
+        /// Which document.
+        document: DocumentId,
+        /// The version that the caller has seen.
+        expected: u64,
+        /// The version it has.
+        current: u64,
     },
     /// The system gave no random numbers, without which nothing secret can be made.
     #[error("the system gave no random numbers: {0}")]
@@ -184,6 +209,18 @@ pub enum Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Store(error.into())
+    }
+}
+
+impl From<PartError> for Error {
+    fn from(error: PartError) -> Self {
+        Self::Invalid(error.to_string())
+    }
+}
+
+impl From<SectionError> for Error {
+    fn from(error: SectionError) -> Self {
+        Self::Invalid(error.to_string())
     }
 }
 

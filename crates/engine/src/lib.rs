@@ -15,6 +15,7 @@ mod delete_tree;
 mod delta;
 mod digest;
 pub mod dispatch;
+mod documents;
 mod due;
 mod engine;
 mod error;
@@ -58,15 +59,17 @@ mod with_timeout;
 pub use budget::Budgets;
 pub use client::{
     AcceptedMessage, ActiveAgent, ActiveNode, ActiveTree, AgentFilter, AskedQuestion, Block, BudgetState,
-    Cause, ChatMessage, Child, Client, EarlierMessage, EngineState, Entry, EventFilter, EventPage,
-    ExplorationInput, FailedAttempt, FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link,
-    MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAgent, NewExploration, NewSchedule, Overrides, PageEnd,
-    PageLimit, PastAgent, PastTree, Posted, PrefixBreak, QuestionFilter, RebuiltRequest, ReceiverRecord,
-    RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why,
-    explorer,
+    Cause, ChatMessage, Child, Client, DiffHunk, DiffLine, DocumentDiff, EarlierMessage, EngineState, Entry,
+    EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile, FailedAttempt, FoundDocument,
+    FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed,
+    NestedRunRef, NewAgent, NewExploration, NewProject, NewSchedule, Overrides, PageEnd, PageLimit,
+    PastAgent, PastTree, Posted, PrefixBreak, ProjectChange, QuestionFilter, RebuiltRequest, ReceiverRecord,
+    Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage,
+    Why, explorer,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};
+pub use documents::DocumentChange;
 pub use engine::{Builder, Engine};
 pub use error::Error;
 pub use feed::{DeltaFeed, FeedMemory, Signal, Watch};

@@ -34,7 +34,7 @@ impl Reader {
 #[async_trait]
 impl entourage_tools::Reader for Reader {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
-        let RecordQuery { records, of, words, with_texts, newest_first, limit } = query;
+        let RecordQuery { records, of, name, words, with_texts, newest_first, skip, limit } = query;
         readable(records.kind())?;
         let query = EntityQuery {
             root: (of == RecordScope::Tree).then_some(self.root),
@@ -43,9 +43,10 @@ impl entourage_tools::Reader for Reader {
                 RecordScope::Below(parent) => Some(parent),
                 RecordScope::Tree | RecordScope::Owner => None,
             },
+            name,
             text: words,
             with_texts,
-            page: Page { limit, newest_first, bytes: BYTES, ..Page::default() },
+            page: Page { skip, limit, newest_first, bytes: BYTES, ..Page::default() },
             ..EntityQuery::of(records)
         };
         self.store.entities(&self.scope(), query).await.map_err(unreadable)
@@ -67,10 +68,11 @@ impl entourage_tools::Reader for Reader {
     }
 }
 
-/// Refuses the engine's own records, except for sessions: what waits for a person or for a receiver is none of a
-/// tool's business.
+/// Refuses the engine's own records, except for sessions, projects and documents: what waits for a person or for a
+/// receiver is none of a tool's business.
 fn readable(kind: EntityKind) -> Result<()> {
-    if kind.is_reserved() && kind != EntityKind::SESSION {
+    let is_read = [EntityKind::SESSION, EntityKind::PROJECT, EntityKind::DOCUMENT].contains(&kind);
+    if kind.is_reserved() && !is_read {
         return Err(Error::NotAllowed(format!("a tool reads no {kind}")));
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Entities, and the search for them by words.
 
 use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
-use entourage_types::{Entity, EntityKind, Owner, Parent, Scope};
+use entourage_types::{Entity, EntityKind, Owner, Parent, Scope, UniqueName};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::{
@@ -131,10 +131,10 @@ const fn columns(query: &EntityQuery) -> &'static str {
 
 /// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
-    if let (Some(Parent::Record(..)), Some(_)) = (&query.parent, query.records.status()) {
+    if let (Some(Parent::Record(..)), Some(_), None) = (&query.parent, query.records.status(), &query.name) {
         return Some(OF_RECORD);
     }
-    if query.root.is_some() || query.parent.is_some() {
+    if query.root.is_some() || query.parent.is_some() || query.name.is_some() {
         return None;
     }
     match (query.records.status(), scope.owner()) {
@@ -164,6 +164,7 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("root = ?", query.root)
         .only("parent = ?", query.parent.as_ref())
         .only(IN_BRANCH, query.branch)
+        .only("name = ?", query.name.as_ref().map(UniqueName::as_str))
         .only("status = ?", query.records.status())
 }
 
@@ -248,8 +249,9 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        AgentName, Annotations, Chat, Counter, Delivery, Grant, Intervention, JobRun, KeptThread, Learning,
-        Note, PendingSave, Question, Record, Schedule, Session, StreamToken, Task, Tombstone,
+        AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant, Intervention,
+        JobRun, KeptThread, Learning, Note, PendingSave, Project, Question, Record, Schedule, Session,
+        StreamToken, Task, Tombstone,
     };
 
     use super::*;
@@ -298,7 +300,10 @@ mod tests {
             Schedule,
             Annotations,
             AgentName,
-            StreamToken
+            StreamToken,
+            Project,
+            Document,
+            DocumentVersion
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

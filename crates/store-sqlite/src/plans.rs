@@ -18,8 +18,8 @@ use std::{
 
 use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, UsageQuery};
 use entourage_types::{
-    AgentId, AgentKey, EntityKind, Owner, Parent, Question, QuestionStatus, RunId, Scope, ShownStatus,
-    Status, StopReason, Task, Time, WaitingOn,
+    AgentId, AgentKey, Chat, Document, EntityKind, KeptStatus, Owner, Parent, Question, QuestionStatus,
+    RunId, Scope, ShownStatus, Status, StopReason, Task, Time, UniqueName, WaitingOn,
 };
 use rusqlite::Connection;
 
@@ -197,6 +197,19 @@ fn a_list_of_records_touches_its_own_rows_alone() {
         ],
         entities::select,
     );
+}
+
+/// A name leads to its one record by the index of names, also where the record's parent and status are named.
+#[test]
+fn a_record_is_found_by_its_name_alone() {
+    let (_directory, connection) = database_beside(Trees, FEW);
+    let parent = Some(Parent::Record(EntityKind::PROJECT, "a project".to_owned()));
+    let named = |query| EntityQuery { name: Some(UniqueName::of_owner("a name")), ..query };
+    let kept = named(EntityQuery::in_status::<Document>(KeptStatus::Kept));
+    for query in [named(EntityQuery::records::<Chat>()), EntityQuery { parent, ..kept.clone() }, kept] {
+        let plan = entities::select(&own(), &query).plan(&connection);
+        assert!(plan.contains("entities_by_name (kind=? AND owner=? AND name=?)"), "{query:?}: {plan}");
+    }
 }
 
 /// The tree of an owner's active agents reads none of other owners and none at rest (S3-R081).

@@ -2,7 +2,7 @@
 
 use entourage_types::{
     AgentId, AgentKey, EventName, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally,
-    WaitingOn,
+    UniqueName, WaitingOn,
 };
 
 /// A page of a list: how many rows, and after which row.
@@ -141,6 +141,8 @@ pub struct EntityQuery {
     pub parent: Option<Parent>,
     /// Of this agent and of all below it.
     pub branch: Option<AgentId>,
+    /// With this name, which at most one record of an owner has.
+    pub name: Option<UniqueName>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
@@ -174,6 +176,7 @@ impl EntityQuery {
             root: None,
             parent: None,
             branch: None,
+            name: None,
             text: None,
             with_texts: false,
             soonest_first: false,

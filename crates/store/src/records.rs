@@ -1,6 +1,6 @@
 //! Records read by their type: a store itself knows only entities.
 
-use entourage_types::{AgentId, Entity, Parent, Record, Scope};
+use entourage_types::{AgentId, Entity, Parent, Record, Scope, UniqueName};
 
 use crate::{EntityQuery, Error, Page, Result, Store};
 
@@ -12,6 +12,8 @@ pub struct RecordFilter<R: Record> {
     pub parent: Option<Parent>,
     /// Of this agent and of all below it.
     pub branch: Option<AgentId>,
+    /// With this name, which at most one record of an owner has.
+    pub name: Option<UniqueName>,
     /// In this status.
     pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
@@ -27,8 +29,9 @@ pub struct RecordFilter<R: Record> {
 
 impl<R: Record> Clone for RecordFilter<R> {
     fn clone(&self) -> Self {
-        let (parent, words, page) = (self.parent.clone(), self.words.clone(), self.page.clone());
-        Self { parent, words, page, ..*self }
+        let (parent, name) = (self.parent.clone(), self.name.clone());
+        let (words, page) = (self.words.clone(), self.page.clone());
+        Self { parent, name, words, page, ..*self }
     }
 }
 
@@ -39,6 +42,7 @@ impl<R: Record> Default for RecordFilter<R> {
             root: None,
             parent: None,
             branch: None,
+            name: None,
             status: None,
             words: None,
             with_texts: false,
@@ -55,6 +59,12 @@ impl<R: Record> RecordFilter<R> {
         Self { parent: Some(parent.into()), ..Self::default() }
     }
 
+    /// The record with this name.
+    #[must_use]
+    pub fn named(name: UniqueName) -> Self {
+        Self { name: Some(name), ..Self::default() }
+    }
+
     /// The records in one status.
     #[must_use]
     pub fn in_status(status: R::Status) -> Self {
@@ -64,9 +74,10 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, parent, branch, status, words, with_texts, soonest_first, page } = filter;
+        let RecordFilter { root, parent, branch, name, status, words, with_texts, soonest_first, page } =
+            filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent, branch, text: words, with_texts, soonest_first, page, ..records }
+        Self { root, parent, branch, name, text: words, with_texts, soonest_first, page, ..records }
     }
 }
 

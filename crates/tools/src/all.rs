@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateNote, FetchSettings, FetchUrl, Files, FilesSettings, FinalAnswer, ListFiles, McpSettings,
-    Owners, ReactivateAgent, ReadFile, ReadOutput, RetireLearning, SaveLearning, SearchAgentHistory,
+    AskUser, CreateDocument, CreateNote, EditDocument, FetchSettings, FetchUrl, Files, FilesSettings,
+    FinalAnswer, ListDocuments, ListFiles, McpSettings, Owners, ReactivateAgent, ReadDocument, ReadFile,
+    ReadOutput, RetireLearning, RewriteDocument, SaveLearning, SearchAgentHistory, SearchDocuments,
     SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
@@ -50,6 +51,12 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(Wait)
         .with(CreateNote)
         .with(SearchNotes)
+        .with(ListDocuments)
+        .with(ReadDocument)
+        .with(SearchDocuments)
+        .with(CreateDocument)
+        .with(EditDocument)
+        .with(RewriteDocument)
         .with(SaveLearning)
         .with(UpdateLearning)
         .with(RetireLearning)

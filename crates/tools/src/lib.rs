@@ -8,6 +8,7 @@ mod agents;
 mod all;
 mod arguments;
 mod context;
+mod documents;
 mod error;
 mod files;
 mod inline_refs;
@@ -29,6 +30,10 @@ pub use agents::{
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
 pub use context::Context;
+pub use documents::{
+    CreateDocument, DocumentEdit, DocumentWrite, EditDocument, ListDocuments, ReadDocument, RewriteDocument,
+    SearchDocuments,
+};
 pub use entourage_types::{Effect, ResultSource};
 pub use error::Error;
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use entourage_types::{AgentId, OnEnd, QuestionId, Record, RecordWrite};
 use serde_json::Value;
 
-use crate::{Error, Result};
+use crate::{DocumentEdit, Error, Result};
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +32,9 @@ pub struct Done {
     ///
     /// [`EntityKind::is_reserved`]: entourage_types::EntityKind::is_reserved
     pub records: Vec<RecordWrite>,
+    /// What the call does to a document of the caller's owner, in the same commit: the engine gives the number and
+    /// the version. If it cannot be done by then, nothing is stored, and the call has an error as its output.
+    pub document: Option<DocumentEdit>,
     /// The message to the user: makes a conversational kind stop after this turn.
     pub said: Option<String>,
     /// The answer of the run, which ends after this turn.

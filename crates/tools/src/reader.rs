@@ -1,7 +1,7 @@
 //! What a tool may read of the store.
 
 use async_trait::async_trait;
-use entourage_types::{Entity, EntityKind, Parent, Record, RecordSelector};
+use entourage_types::{Entity, EntityKind, Parent, Record, RecordSelector, UniqueName};
 
 use crate::{Error, Result};
 
@@ -25,12 +25,16 @@ pub struct RecordQuery {
     pub records: RecordSelector,
     /// Whose records.
     pub of: RecordScope,
+    /// With this name.
+    pub name: Option<UniqueName>,
     /// With all of these words; the last one may be a prefix.
     pub words: Option<String>,
     /// Also reads the texts by which the records are found, for nouns that keep their long text nowhere else.
     pub with_texts: bool,
     /// Newest first.
     pub newest_first: bool,
+    /// Leaves out so many of them, the first ones. Not of a search.
+    pub skip: u32,
     /// At most this many.
     pub limit: u32,
 }
@@ -62,7 +66,16 @@ impl RecordQuery {
     }
 
     fn select(records: RecordSelector, of: RecordScope) -> Self {
-        Self { records, of, words: None, with_texts: false, newest_first: false, limit: 100 }
+        Self {
+            records,
+            of,
+            name: None,
+            words: None,
+            with_texts: false,
+            newest_first: false,
+            skip: 0,
+            limit: 100,
+        }
     }
 }
 

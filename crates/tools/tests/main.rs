@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 
 mod agents;
+mod documents;
 mod everything;
 mod fetch;
 mod files;

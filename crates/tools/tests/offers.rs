@@ -10,14 +10,20 @@ fn the_toolbox_has_file_tools_only_with_a_directory() {
     let names = |settings| builtin(settings).names().map(str::to_owned).collect::<Vec<_>>();
     let always = [
         "ask_user",
+        "create_document",
         "create_note",
+        "edit_document",
         "fetch_url",
         "final_answer",
+        "list_documents",
         "reactivate_agent",
+        "read_document",
         "read_output",
         "retire_learning",
+        "rewrite_document",
         "save_learning",
         "search_agent_history",
+        "search_documents",
         "search_notes",
         "send_message",
         "spawn_agent",
@@ -65,9 +71,10 @@ fn every_tool_offer_has_a_simple_documented_schema() {
     let settings = json!({ "files": "/srv/docs", "search": { "searxng_url": "http://127.0.0.1:1" } });
     let settings: Settings = serde_json::from_value(settings).unwrap();
     let mut kind = speaker(&["writer"]);
-    // `final_answer` is offered only to kinds that list it.
-    kind.tools = Some(vec!["final_answer".to_owned()]);
-    for tool in builtin(settings).iter() {
+    let tools = builtin(settings);
+    // `final_answer` and the document tools are offered only to kinds that list them.
+    kind.tools = Some(tools.names().map(str::to_owned).collect());
+    for tool in tools.iter() {
         let spec =
             offered(tool.as_ref(), &kind, true).unwrap_or_else(|| panic!("{} is not offered", tool.name()));
         assert_eq!(spec.name, tool.name());

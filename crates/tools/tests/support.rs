@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_tools::{
-    ArgumentValidator, Caller, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, Result, Tool,
+    ArgumentValidator, Caller, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, RecordScope,
+    Result, Tool,
 };
 use entourage_types::{
     AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec, WorksFor,
@@ -26,6 +27,10 @@ impl Shelf {
     }
 }
 
+fn is_below(scope: &RecordScope, entity: &Entity) -> bool {
+    matches!(scope, RecordScope::Below(parent) if entity.parent.as_ref() == Some(parent))
+}
+
 #[async_trait]
 impl Reader for Shelf {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
@@ -33,6 +38,8 @@ impl Reader for Shelf {
         let fits = |entity: &&Entity| {
             let text = entity.text.as_deref().unwrap_or_default().to_lowercase();
             entity.kind == query.records.kind()
+                && (!matches!(query.of, RecordScope::Below(_)) || is_below(&query.of, entity))
+                && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
                 && query.records.status().is_none_or(|status| status == entity.status)
                 && words.split_whitespace().all(|word| text.contains(word))
         };
@@ -40,6 +47,7 @@ impl Reader for Shelf {
         if query.newest_first {
             found.reverse();
         }
+        found.drain(..found.len().min(query.skip as usize));
         found.truncate(query.limit as usize);
         Ok(found)
     }

@@ -1,5 +1,16 @@
 //! A document of a project, and its versions.
 
+mod limits;
+mod rewrite;
+mod sections;
+
+pub use limits::{
+    DOCUMENT_BYTES, DOCUMENTS_OF_PROJECT, INSTRUCTION_BYTES, PartError, SUMMARY_CHARS, check_content,
+    check_description, check_instruction, checked_name, checked_summary,
+};
+pub use rewrite::{RewriteError, Shrink, check_rewrite};
+pub use sections::{MOST_SECTION_EDITS, SectionEdit, SectionError, with_sections};
+
 use serde::{Deserialize, Serialize, de::Error};
 
 use crate::{
@@ -38,6 +49,21 @@ pub struct Document {
     pub head: DocumentHead,
     /// Its text, which full-text search finds it by. Lists do not read it.
     pub content: String,
+}
+
+/// A document that is to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NewDocument {
+    /// The project it belongs to.
+    pub project: ProjectId,
+    /// Its name, which no other document of the project has.
+    pub name: String,
+    /// What whoever edits it keeps to; may be empty.
+    pub standing_instruction: String,
+    /// Its text; may be empty.
+    pub content: String,
+    /// What its first version is about, in a line; may be empty.
+    pub summary: String,
 }
 
 /// The longest name, in characters.

@@ -50,6 +50,7 @@ mod schedule;
 mod session;
 mod sha256;
 mod shown;
+mod snippet;
 mod status;
 mod step;
 mod step_key;
@@ -64,6 +65,7 @@ pub mod tool_names;
 mod trigger;
 mod usage;
 mod wakeup;
+mod words;
 
 pub use agent::{Agent, WorksFor};
 pub use agent_key::AgentKey;
@@ -79,7 +81,12 @@ pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
 pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
-pub use document::{Change, DOCUMENT_NAME_CHARS, Document, DocumentHead, DocumentVersion, Editor};
+pub use document::{
+    Change, DOCUMENT_BYTES, DOCUMENT_NAME_CHARS, DOCUMENTS_OF_PROJECT, Document, DocumentHead,
+    DocumentVersion, Editor, INSTRUCTION_BYTES, MOST_SECTION_EDITS, NewDocument, PartError, RewriteError,
+    SUMMARY_CHARS, SectionEdit, SectionError, Shrink, check_content, check_description, check_instruction,
+    check_rewrite, checked_name, checked_summary, with_sections,
+};
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
@@ -114,6 +121,7 @@ pub use schedule::{Recurrence, Schedule, ScheduleStatus};
 pub use session::{Session, SessionEnd, SessionStatus};
 pub use sha256::Sha256;
 pub use shown::ShownStatus;
+pub use snippet::{one_line, snippet};
 pub use status::{Status, WaitingOn};
 pub use step::{Checkpoint, Intent, OpenQuestion, Retry, Step, StepState, StepStatus, Wait};
 pub use step_key::StepKey;
@@ -127,3 +135,4 @@ pub use tool::{Effect, EffectClasses, ResultSource, ToolSpec};
 pub use trigger::{Payload, Trigger};
 pub use usage::{Cost, HourlyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;
+pub use words::{sought_words, tokens};

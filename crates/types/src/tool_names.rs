@@ -3,26 +3,38 @@
 
 /// The tool that asks the user a question.
 pub const ASK_USER: &str = "ask_user";
+/// The tool that creates a document.
+pub const CREATE_DOCUMENT: &str = "create_document";
 /// The tool that writes a note.
 pub const CREATE_NOTE: &str = "create_note";
+/// The tool that changes sections of a document.
+pub const EDIT_DOCUMENT: &str = "edit_document";
 /// The tool that opens a page of the web.
 pub const FETCH_URL: &str = "fetch_url";
 /// The tool that gives the answer of a run.
 pub const FINAL_ANSWER: &str = "final_answer";
+/// The tool that lists the documents of a project.
+pub const LIST_DOCUMENTS: &str = "list_documents";
 /// The tool that lists files.
 pub const LIST_FILES: &str = "list_files";
 /// The tool that gives more work to an agent that ended.
 pub const REACTIVATE_AGENT: &str = "reactivate_agent";
+/// The tool that reads a document.
+pub const READ_DOCUMENT: &str = "read_document";
 /// The tool that reads a file.
 pub const READ_FILE: &str = "read_file";
 /// The tool that reads what was left out of a text because of its length.
 pub const READ_OUTPUT: &str = "read_output";
 /// The tool that retires a learning.
 pub const RETIRE_LEARNING: &str = "retire_learning";
+/// The tool that replaces the text of a document.
+pub const REWRITE_DOCUMENT: &str = "rewrite_document";
 /// The tool that keeps a learning.
 pub const SAVE_LEARNING: &str = "save_learning";
 /// The tool that searches closed sessions.
 pub const SEARCH_AGENT_HISTORY: &str = "search_agent_history";
+/// The tool that searches documents.
+pub const SEARCH_DOCUMENTS: &str = "search_documents";
 /// The tool that searches notes.
 pub const SEARCH_NOTES: &str = "search_notes";
 /// The tool that writes to a peer or to the user.

@@ -9,6 +9,7 @@ mod chat_message;
 mod chats;
 mod context;
 mod create;
+mod documents;
 mod events;
 pub mod explorer;
 mod find;
@@ -53,6 +54,10 @@ pub use budget::{BudgetState, MOST_GRANTED_AT_ONCE};
 pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
+pub use documents::{
+    DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument, NewProject,
+    ProjectChange, Replaced,
+};
 pub use events::{EventFilter, EventPage};
 pub use explorer::{
     ActiveAgent, ActiveNode, ActiveTree, EarlierMessage, ExplorationInput, NewExploration, Overrides, Speaker,

@@ -202,6 +202,7 @@ macro_rules! conformance {
                 records_are_found_by_the_record_that_they_belong_to,
                 a_record_below_a_missing_or_foreign_record_is_refused,
                 a_name_is_unique_in_its_scope,
+                a_record_is_found_by_its_name,
                 lists_leave_out_texts_unless_asked,
                 what_belongs_to_a_removed_record_is_removed_with_it,
                 a_counter_is_never_removed,

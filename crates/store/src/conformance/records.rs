@@ -1,6 +1,6 @@
 //! Records that belong to records, have unique names, and long texts.
 
-use entourage_types::{Counter, EntityKind, Parent, Record, Scope};
+use entourage_types::{Counter, EntityKind, Parent, Record, Scope, UniqueName};
 
 use super::{
     Backing,
@@ -103,6 +103,32 @@ pub async fn a_name_is_unique_in_its_scope(place: impl Backing) -> Result<()> {
 
     store.commit(Commit::new(at(3)).write(Write::PruneEntity(Document::KIND, "a".to_owned()))).await?;
     keep(&store, &Document::new(&one, "e", "Report")).await?;
+    Ok(())
+}
+
+/// A record is found by its name, however that is spelled, in the scope of the name and among the records of one owner.
+pub async fn a_record_is_found_by_its_name(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let [one, two] = two_projects(&store).await?;
+    let theirs = Project::new(stranger(), "theirs", 1);
+    keep(&store, &theirs).await?;
+    for (project, id) in [(&one, "a"), (&two, "b"), (&theirs, "t")] {
+        keep(&store, &Document::new(project, id, "Report")).await?;
+        keep(&store, &Document::new(project, format!("other {id}"), "Other")).await?;
+    }
+    keep(&store, &Document::new(&one, "a", "Summary")).await?;
+    let (store, own) = (&store as &dyn Store, Scope::from(&owner()));
+    let named = |project: &Project, name: &str| {
+        RecordFilter::<Document>::named(UniqueName::below(&project.parent(), name))
+    };
+    assert_eq!(ids(store, &own, named(&one, " SUMMARY ")).await?, ["a"]);
+    assert_eq!(ids(store, &own, named(&one, "Report")).await?, [""; 0], "it has another name now");
+    assert_eq!(ids(store, &own, named(&two, "report")).await?, ["b"]);
+    assert_eq!(ids(store, &own, named(&theirs, "Report")).await?, [""; 0]);
+    assert_eq!(ids(store, &Scope::All, named(&theirs, "Report")).await?, ["t"]);
+    let below = RecordFilter { parent: Some(two.parent()), status: Some("current"), ..named(&two, "Report") };
+    assert_eq!(ids(store, &own, below.clone()).await?, ["b"]);
+    assert_eq!(ids(store, &own, RecordFilter { parent: Some(one.parent()), ..below }).await?, [""; 0]);
     Ok(())
 }
 

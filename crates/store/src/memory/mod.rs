@@ -270,6 +270,7 @@ impl Store for MemoryStore {
             (query.root.is_none() || query.root == entity.root)
                 && (query.parent.is_none() || query.parent == entity.parent)
                 && query.branch.is_none_or(|top| rows.is_in_branch(entity, top))
+                && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
         let bare = |mut found: Vec<Entity>| {

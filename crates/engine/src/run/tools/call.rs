@@ -258,7 +258,7 @@ impl Run<'_> {
                 // The details are for programs; what cannot be stored is left out.
                 let details = done.details.filter(|details| check_nesting(details).is_ok());
                 let output = Output { effect, details, ..succeeded(call, done.text) };
-                self.finish_with_records(calls, index, output, done.records).await
+                self.finish_with_effects(calls, index, output, done.records, done.document).await
             }
             Ok(Outcome::Ask(ask)) => {
                 self.ask(call, QuestionRequest::information(ask.text, ask.options), vec![]).await

@@ -1,13 +1,18 @@
 //! Outputs of calls, made or not: each is committed as soon as it exists, and with the last one of a turn all
 //! of them join the transcript.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use entourage_store::{Error as StoreError, Write};
-use entourage_types::{Checkpoint, Output, RecordWrite, StepKey, StepState, ToolCall};
+use entourage_tools::DocumentEdit;
+use entourage_types::{Checkpoint, Editor, Output, RecordWrite, StepKey, StepState, ToolCall};
 
-use crate::metrics;
 use crate::run::{Interrupt, Result, Run, tools::output_limits::failed, trace::RunSpans};
+use crate::{
+    Error,
+    documents::{Documents, Refused},
+    metrics,
+};
 
 impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.
@@ -21,42 +26,73 @@ impl Run<'_> {
         self.finish_all(calls, BTreeMap::from([(index, output)]), writes).await
     }
 
-    /// The same with records that the call returned. If the store refuses these for what other writers did, none is
-    /// stored, and the call's output says why.
-    pub(in crate::run) async fn finish_with_records(
+    /// The same with the records that the call returned, and what it does to a document. If the store refuses these for
+    /// what other writers did, none is stored, and the call's output says why.
+    pub(in crate::run) async fn finish_with_effects(
         &mut self,
         calls: &[ToolCall],
         index: usize,
         mut output: Output,
         records: Vec<RecordWrite>,
+        edit: Option<DocumentEdit>,
     ) -> Result<()> {
-        if !records.iter().any(RecordWrite::is_conditional) {
+        if edit.is_none() && !records.iter().any(RecordWrite::is_conditional) {
             let writes = records.into_iter().map(Write::from).collect();
             return self.finish(calls, index, output, writes).await;
         }
         // The batch must not be refused with them.
         self.flush().await?;
         self.prepare(&calls[index], &mut output);
-        let at = self.engine.now();
-        let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
-        let mut commit = self.fenced(at);
-        records.into_iter().for_each(|write| commit.record(write));
-        commit.push(Write::Step(self.steps.row(StepKey::Tool(calls[index].id), kept, at)));
-        match self.apply(commit).await {
-            Err(Interrupt::Store(
-                refusal @ (StoreError::OtherVersion { .. }
-                | StoreError::NameTaken { .. }
-                | StoreError::NoParent { .. }
-                | StoreError::Exists { .. }),
-            )) => {
-                let why = format!("{refusal}; nothing was stored");
-                self.finish(calls, index, failed(&calls[index], why), vec![]).await
-            }
-            refused_or_done => {
-                refused_or_done?;
+        match self.commit_effects(&calls[index], &output, &records, edit.as_ref()).await? {
+            Some(why) => self.finish(calls, index, failed(&calls[index], why), vec![]).await,
+            None => {
                 metrics::tool_step_done();
                 RunSpans::of(self).call(&calls[index], &output);
                 self.join_outputs(calls).await
+            }
+        }
+    }
+
+    /// Commits a call's output with its records and its edit of a document, and nothing else. Returns why that is
+    /// refused, if it is.
+    async fn commit_effects(
+        &mut self,
+        call: &ToolCall,
+        output: &Output,
+        records: &[RecordWrite],
+        edit: Option<&DocumentEdit>,
+    ) -> Result<Option<String>> {
+        let (store, owner) = (Arc::clone(self.engine.store()), self.agent.owner.clone());
+        let editor = Editor::Agent { agent: self.agent.id, run: Some(self.record.id) };
+        loop {
+            let at = self.engine.now();
+            let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
+            let mut commit = self.fenced(at);
+            if let Some(edit) = edit {
+                match Documents::of(&*store, &owner, editor).edit(edit, &mut commit).await {
+                    Err(Error::Store(failure)) => return Err(failure.into()),
+                    Err(refusal) => return Ok(Some(refusal.to_string())),
+                    Ok(()) => {}
+                }
+            }
+            records.iter().for_each(|write| commit.record(write.clone()));
+            commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), kept, at)));
+            let refusal = match self.apply(commit).await {
+                Err(Interrupt::Store(
+                    refusal @ (StoreError::OtherVersion { .. }
+                    | StoreError::NameTaken { .. }
+                    | StoreError::NoParent { .. }
+                    | StoreError::Exists { .. }),
+                )) => refusal,
+                done => return done.map(|()| None),
+            };
+            let of_edit = edit.map(|edit| Refused::of(refusal.clone(), edit.name().unwrap_or_default()));
+            match of_edit {
+                Some(Refused::Again) => {}
+                Some(Refused::For(why)) if !matches!(why, Error::Store(_)) => {
+                    return Ok(Some(why.to_string()));
+                }
+                _ => return Ok(Some(format!("{refusal}; nothing was stored"))),
             }
         }
     }

@@ -1,0 +1,38 @@
+//! A person's projects and documents: each change is one commit, with a version that can be shown, compared and
+//! brought back.
+
+mod change;
+mod create;
+mod delete;
+mod diff;
+mod export;
+mod file_names;
+mod projects;
+mod read;
+mod search;
+mod undo;
+mod versions;
+
+pub use change::ExpectedVersion;
+pub use diff::{DiffHunk, DiffLine, DocumentDiff, Replaced};
+pub use export::ExportedFile;
+pub use projects::{NewProject, ProjectChange};
+pub use search::FoundDocument;
+
+use entourage_store::Commit;
+use entourage_types::Editor;
+
+use super::Client;
+use crate::documents::{Documents, Refused};
+
+impl Client {
+    /// The documents of this owner, as the owner writes them.
+    fn as_editor(&self) -> Documents<'_> {
+        Documents::of(&**self.engine.store(), &self.owner, Editor::Person)
+    }
+
+    /// Commits a change that gives something this name.
+    async fn commit_named(&self, commit: Commit, name: &str) -> Result<(), Refused> {
+        self.engine.commit(commit).await.map(drop).map_err(|refusal| Refused::of(refusal, name))
+    }
+}

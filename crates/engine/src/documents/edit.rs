@@ -1,0 +1,54 @@
+//! What the call of a document tool does to a document, in the commit of the call's output.
+
+use entourage_store::{Commit, Versioned};
+use entourage_tools::{DocumentEdit, DocumentWrite};
+use entourage_types::{Change, Document, DocumentHead, DocumentId, Scope, with_sections};
+
+use super::{DocumentChange, Documents};
+use crate::{Error, Result};
+
+impl Documents<'_> {
+    /// Adds to a commit what a call does. Sections are replaced in the document as it is now, so that two calls of one
+    /// turn may edit one document; a text that replaces the whole one does so only if that is as it was read.
+    ///
+    /// # Errors
+    /// As for a person's change; [`Error::NotFound`], and [`Error::StaleVersion`] for a whole text.
+    pub(crate) async fn edit(&self, edit: &DocumentEdit, commit: &mut Commit) -> Result<()> {
+        match edit.write() {
+            DocumentWrite::Create { id, new } => self.create(*id, new.clone(), commit).await.map(drop),
+            DocumentWrite::Sections { document, edits, summary } => {
+                let before = self.read(*document).await?;
+                let content = Some(with_sections(&before.record.content, edits)?);
+                let what = DocumentChange { content, summary: summary.clone(), ..DocumentChange::default() };
+                self.revise(before, what, Change::Edited, commit).map(drop)
+            }
+            DocumentWrite::Rewrite { document, at, content, summary } => {
+                let before = self.read(*document).await?;
+                check_seen(&before.record.head, *at)?;
+                let content = Some(content.clone());
+                let what = DocumentChange { content, summary: summary.clone(), ..DocumentChange::default() };
+                self.revise(before, what, Change::Edited, commit).map(drop)
+            }
+        }
+    }
+
+    /// Reads a document with the version of its row.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub(crate) async fn read(&self, id: DocumentId) -> Result<Versioned<Document>> {
+        let found = self.store.versioned(&Scope::from(self.owner), id).await?;
+        found.ok_or_else(|| Error::not_found("document", id))
+    }
+}
+
+/// Refuses a change by an editor that has seen another version.
+///
+/// # Errors
+/// [`Error::StaleVersion`].
+pub(crate) fn check_seen(document: &DocumentHead, expected: u64) -> Result<()> {
+    match document.version {
+        current if current == expected => Ok(()),
+        current => Err(Error::StaleVersion { document: document.id, expected, current }),
+    }
+}
