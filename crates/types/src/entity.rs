@@ -77,6 +77,10 @@ kinds! {
     DOCUMENT => "document",
     /// A version of a document.
     DOCUMENT_VERSION => "document_version",
+    /// A chat about the documents of a project.
+    PROJECT_CHAT => "project_chat",
+    /// What a message in such a chat came to.
+    ACT => "act",
 }
 
 impl EntityKind {

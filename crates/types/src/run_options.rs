@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Parent;
+
 /// What applies to the run that answers a message, in addition to the limits of its kind. A message
 /// with options is answered by a run of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -20,6 +22,9 @@ pub struct RunOptions {
     /// The output guardrail that its answer must pass in addition to those of its kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub validator: Option<String>,
+    /// What the author had before them when they wrote, as a hint: an open document, for example (S5-R049).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about: Option<Parent>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
