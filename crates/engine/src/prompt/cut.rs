@@ -4,7 +4,7 @@ use entourage_types::tool_names::READ_OUTPUT;
 
 /// Returns at most `max` characters of a text, its beginning and end, and marks the cut; the item keeps the
 /// whole text. If the item's number is given, the mark says how to read on.
-pub(super) fn cut(text: &str, max: usize, item: Option<u64>) -> String {
+pub(crate) fn cut(text: &str, max: usize, item: Option<u64>) -> String {
     if !is_longer(text, max) {
         return text.to_owned();
     }
