@@ -34,6 +34,9 @@ pub struct Agent {
     /// The key by which another agent finds it when it writes to a peer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The id that its caller gave it, while that leads to it; left out where it has none, and in events.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub name: Option<String>,
     /// What it is for, in a few words.
     pub title: String,
     /// Its status.
@@ -93,6 +96,7 @@ impl From<types::Agent> for Agent {
             depth,
             kind,
             key: key.map(String::from),
+            name: None,
             title,
             status: shown,
             waiting_on,

@@ -311,7 +311,14 @@ impl From<types::ItemBody> for ItemBody {
                 let effect = effect.map(OutputEffect::from);
                 Self::Output { call, tool, text, error, effect, details }
             }
-            types::ItemBody::Decision(types::Decision { name, outcome, used, asked, prompt: _ }) => {
+            types::ItemBody::Decision(types::Decision {
+                name,
+                outcome,
+                used,
+                asked,
+                prompt: _,
+                cause: _,
+            }) => {
                 let (value, refused, why) = match outcome {
                     types::DecisionOutcome::Value(value) => (Some(value), None, None),
                     types::DecisionOutcome::Refused { answer, why } => (None, Some(answer), Some(why)),

@@ -25,7 +25,7 @@ use utoipa_axum::router::OpenApiRouter;
 use crate::{
     Auth, Installation, Result, Settings,
     active_request::stranger,
-    auth::{Bearer, bearer, guard, stream_token},
+    auth::{Bearer, Seal, bearer, guard, stream_token},
     bodies::{Bodies, bounded},
     compression::LargeResponses,
     connections::Limits,
@@ -83,7 +83,8 @@ pub(crate) fn router_of(
 ) -> Result<Router> {
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
-    let state = AppState { engine, senders, installation, heartbeat: settings.heartbeat, streams, shutdown };
+    let (heartbeat, seal) = (settings.heartbeat, Seal::new(&settings.auth));
+    let state = AppState { engine, senders, installation, heartbeat, streams, seal, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let known = [v1::ROUTES, chats::ROUTES, explorer::ROUTES].concat();
     let (mut known, mut open) = (served(&known), served(webhook::ROUTES));

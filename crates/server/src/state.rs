@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Installation, streams::Streams, webhook::Senders};
+use crate::{Installation, auth::Seal, streams::Streams, webhook::Senders};
 
 /// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -16,6 +16,8 @@ pub(crate) struct AppState {
     pub(crate) installation: Option<Arc<dyn Installation>>,
     pub(crate) heartbeat: Duration,
     pub(crate) streams: Arc<Streams>,
+    /// What is on the stream tokens that were given out.
+    pub(crate) seal: Seal,
     /// Cancelled when the server must stop, so that streams end.
     pub(crate) shutdown: CancellationToken,
 }

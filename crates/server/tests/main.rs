@@ -12,6 +12,7 @@ mod chunks;
 mod cursors;
 mod description;
 mod events;
+mod exploration_access;
 mod exploration_streams;
 mod explorations;
 mod few_of_many;

@@ -103,3 +103,33 @@ async fn an_exploration_is_found_answered_and_steered_through_the_tree_alone() {
     let mut states = seen.iter().filter(|chunk| chunk["type"] == "agent-state" && chunk["agentId"] == child);
     assert_eq!(states.next_back().unwrap()["state"], "deleted");
 }
+
+/// What a child came to is not the user's, and says whose it is and how it ended.
+///
+/// Shows: S3-R085.
+#[tokio::test]
+async fn what_children_came_to_is_shown_as_theirs() {
+    let site = open().await;
+    let mut stream = Chunks::post(&site, &json!({"prompt": "Go.", "agentId": "scout"})).await;
+    stream.until("user-query").await;
+    active(&site, |agents| !agents[0]["question"].is_null()).await;
+    site.post("/agent/scout/answer", &json!({"response": "the red one"})).await.expect(200);
+    let below = active(&site, |agents| agents.len() == 2 && !agents[1]["retry_due"].is_null()).await;
+    let child = below[1]["id"].as_str().unwrap();
+    site.post(&format!("/agent/{child}/intervene"), &json!({"userComment": "delete"})).await.expect(200);
+    stream.until("finish").await;
+    let shown = site.get("/agent/scout").await.expect(200);
+    let said = shown["messages"].as_array().unwrap();
+    let of_users: Vec<&Value> =
+        said.iter().filter(|said| said["role"] == "user").map(|said| &said["content"]).collect();
+    assert_eq!(of_users, ["Go."]);
+    let of_children: Vec<(&str, &Value)> = said
+        .iter()
+        .filter(|said| said["role"] == "system" && said["agentId"].is_string())
+        .map(|said| (said["status"].as_str().unwrap(), &said["content"]))
+        .collect();
+    assert_eq!(of_children.len(), 2, "{said:#?}");
+    assert!(of_children.contains(&("completed", &json!("found"))), "{of_children:?}");
+    assert!(of_children.iter().any(|(status, _)| *status == "deleted"), "{of_children:?}");
+    assert_eq!(shown["earlierItems"], 0);
+}

@@ -25,6 +25,9 @@ pub struct Decision {
     /// to.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub prompt: Option<Box<DecisionPrompt>>,
+    /// Why no model answered, for logs and programs: it names models, addresses and accounts.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cause: Option<String>,
 }
 
 /// What a program wanted decided. With the items before it, its request is rebuilt from nothing else.
@@ -69,7 +72,7 @@ pub enum DecisionOutcome {
         /// What is wrong with it.
         why: String,
     },
-    /// Why there is no answer.
+    /// Why there is no answer, in words for people.
     Failed(String),
 }
 

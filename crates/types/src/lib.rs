@@ -105,7 +105,7 @@ pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use money::Dollars;
 pub use name::{UniqueName, fold_name};
-pub use nesting::{NestedTooDeep, TooManyValues, check_nesting, check_values};
+pub use nesting::{MOST_VALUES, NestedTooDeep, TooManyValues, check_nesting, check_values, count_values};
 pub use note::{Note, NoteStatus};
 pub use notice::{Level, Notice, NoticeCode};
 pub use owner::{Owner, Scope};

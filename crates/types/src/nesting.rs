@@ -8,7 +8,7 @@ const DEEPEST: u32 = 64;
 
 /// The most values of JSON from outside that is read: each takes dozens of bytes of memory, however short its text.
 /// A table of a thousand rows fits, which a model may well write for a tool.
-const MOST_VALUES: usize = 100_000;
+pub const MOST_VALUES: usize = 100_000;
 
 /// Why a text is not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -20,6 +20,12 @@ pub struct TooManyValues;
 /// # Errors
 /// [`TooManyValues`] if it has more than 100,000.
 pub fn check_values(text: &str) -> Result<(), TooManyValues> {
+    if count_values(text) <= MOST_VALUES { Ok(()) } else { Err(TooManyValues) }
+}
+
+/// Counts the values of a JSON text, or a few more than there are.
+#[must_use]
+pub fn count_values(text: &str) -> usize {
     let (mut values, mut in_string, mut escaped) = (1_usize, false, false);
     for byte in text.bytes() {
         match byte {
@@ -31,7 +37,7 @@ pub fn check_values(text: &str) -> Result<(), TooManyValues> {
             _ => {}
         }
     }
-    if values <= MOST_VALUES { Ok(()) } else { Err(TooManyValues) }
+    values
 }
 
 /// Why a value is not stored.

@@ -1,9 +1,9 @@
 //! Interventions in an agent's work: at any time, also while it waits.
 
-use entourage_store::{Commit, Expect, Page, RecordFilter, Write};
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    Action, Agent, AgentId, Author, Intervention, InterventionId, InterventionStatus, Post, PostBody, PostId,
-    Status, Task, Time, WaitingOn,
+    Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
+    PostBody, PostId, Status, Task, Time, WaitingOn,
 };
 
 use super::{Client, checked_text};
@@ -63,16 +63,23 @@ impl Client {
         if of.is_none() || agent.status == Status::Cancelled {
             self.check_allowed(&agent, action).await?;
         }
-        let now = self.engine.now();
-        let (mut done, post) = intervention(&agent, action, text, of, now);
-        let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
-        post.into_iter().for_each(|post| commit.post(post, &agent.owner));
         if text.is_some() && action != Action::Delete {
             self.check_room(&agent).await?;
         }
-        if let Some(first) = self.commit_once(key, &request, done.id, commit).await? {
-            return self.done_before(id, action, first).await;
-        }
+        let mut done = loop {
+            let now = self.engine.now();
+            let (done, post) = intervention(&agent, action, text, of, now);
+            let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
+            post.into_iter().for_each(|post| commit.post(post, &agent.owner));
+            self.annotate(&agent, action, text, &mut commit).await?;
+            match self.commit_once(key, &request, done.id, commit).await {
+                // Another person set something of it at the same moment.
+                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::ANNOTATIONS, .. })) => {}
+                Err(error) => return Err(error),
+                Ok(Some(first)) => return self.done_before(id, action, first).await,
+                Ok(None) => break done,
+            }
+        };
         match action {
             Action::Delete => {
                 self.engine.delete(id).await?;

@@ -22,7 +22,7 @@ pub(crate) fn checked_name(what: &str, name: &str) -> Result<()> {
 /// Refuses a text that is empty or too long.
 pub(super) fn checked_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
-        return Err(Error::Invalid("the message is empty: say what the agent shall do".into()));
+        return Err(Error::Invalid("the text is empty: write what you want to say".into()));
     }
     if text.len() > LONGEST_TEXT {
         return Err(Error::Invalid(format!(

@@ -24,6 +24,8 @@ use crate::{
 pub struct Settings {
     /// The most agents at work at once.
     pub concurrency: usize,
+    /// The most agents of one owner at work at once; as many as of all, if none is given.
+    pub per_owner: Option<usize>,
     /// How long activations in progress may take to end after the dispatcher is stopped.
     pub grace: Duration,
     /// Consecutive failures after which the dispatcher ends an agent's run.
@@ -32,7 +34,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrency: 1024, grace: Duration::from_secs(5), give_up_after: 5 }
+        Self { concurrency: 1024, per_owner: None, grace: Duration::from_secs(5), give_up_after: 5 }
     }
 }
 
@@ -140,7 +142,7 @@ impl Work for WakeupWork {
     const HORIZON: Duration = Duration::from_secs(60);
 
     fn limits(&self) -> Limits {
-        Limits { in_all: self.settings.concurrency, per_lane: usize::MAX }
+        Limits { in_all: self.settings.concurrency, per_lane: self.settings.per_owner.unwrap_or(usize::MAX) }
     }
 
     async fn page(&self, until: Time, after: Option<Self::Cursor>) -> Result<Page<Self>> {

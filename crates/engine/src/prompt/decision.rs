@@ -8,7 +8,7 @@ use entourage_types::{
 };
 use serde_json::{Map, Value};
 
-use super::{View, escaped, render_transcript};
+use super::{PerItem, View, escaped, render_transcript, system::HOUSE_RULES};
 
 /// What the request for a decision is rendered from: nothing else determines what a provider receives.
 pub(crate) struct RenderedDecision<'a> {
@@ -37,7 +37,7 @@ impl RenderedDecision<'_> {
         let mut last = prompt.text.clone();
         match prompt.conversation {
             DecisionReads::Whole(most) => {
-                let rendered = render_transcript(&view, most);
+                let rendered = render_transcript(&view, most, PerItem::Share);
                 let rendered = escaped(rendered.trim_end());
                 last = format!("<conversation>\n{rendered}\n</conversation>\n\n{last}").trim_end().to_owned();
             }
@@ -53,7 +53,7 @@ impl RenderedDecision<'_> {
             }
         }
         let system = format!(
-            "{}\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{}",
+            "{}\n\n{HOUSE_RULES}\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{}",
             prompt.instructions.trim_end(),
             prompt.schema
         );

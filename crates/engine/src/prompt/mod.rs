@@ -19,11 +19,12 @@ use entourage_llm::{Request, ToolChoice};
 use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 
 pub(crate) use conversation::{View, is_cut};
+pub(crate) use conversation::{View, is_cut};
 pub(crate) use cut::{cut, is_longer};
 pub(crate) use decision::{RenderedDecision, refuse, refused};
 pub(crate) use density::{BYTES, DENSEST, density};
 pub(crate) use escape::escaped;
-pub(crate) use record::{drawn, render_transcript};
+pub(crate) use record::{PerItem, drawn, render_transcript};
 pub(crate) use request_digest::{Chain, of_request, of_single_request, of_tools};
 pub(crate) use sections::Sections;
 pub(crate) use summary::{RenderedSummary, SummaryOf};

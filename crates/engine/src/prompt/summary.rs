@@ -3,7 +3,7 @@
 use entourage_llm::{Message, Request};
 use entourage_types::{Digest, Item, Kind};
 
-use super::{View, escaped, render_transcript};
+use super::{PerItem, View, escaped, render_transcript};
 
 const MEMORY: &str = "You keep the memory of an agent at work. Sum up the beginning of its conversation, so that it \
      can go on without it: the task, what was decided, found and done, with names, numbers, links and \
@@ -60,7 +60,7 @@ impl<'a> RenderedSummary<'a> {
 
     pub(crate) fn request(self) -> Request {
         let Self { of, model, view, read, max_tokens } = self;
-        let rendered = render_transcript(&view, read);
+        let rendered = render_transcript(&view, read, PerItem::Excerpt);
         let rendered: String = escaped(&rendered).chars().take(read.saturating_mul(3) / 2).collect();
         let messages = vec![Message::User(format!("<conversation>\n{rendered}\n</conversation>"))];
         Request { model, system: of.task().into(), messages, max_tokens, ..Request::default() }

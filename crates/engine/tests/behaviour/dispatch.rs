@@ -4,15 +4,15 @@ use std::{sync::Arc, time::Duration};
 
 use crate::kit::{WorldExt, first_tools, one_kind};
 use entourage_engine::{
-    Clock,
+    Clock, NewAgent,
     dispatch::{Advance, Dispatcher, Due, Embedded, Settings, conformance::Subject},
     dispatcher_conformance,
 };
 use entourage_llm::{Script, ScriptedModel};
-use entourage_store::Store;
+use entourage_store::{AgentQuery, Store};
 use entourage_store_sqlite::{Durability, Settings as StoreSettings, SqliteStore};
-use entourage_testkit::{FakeClock, World};
-use entourage_types::{Action, Event, EventBody, Status, WaitingOn};
+use entourage_testkit::{FakeClock, HeldModel, World};
+use entourage_types::{Action, Event, EventBody, Owner, Scope, ShownStatus, Status, WaitingOn};
 use serde_json::json;
 
 struct EmbeddedSubject {
@@ -50,6 +50,31 @@ impl Subject for EmbeddedSubject {
 }
 
 dispatcher_conformance!(EmbeddedSubject::new());
+
+/// However much one owner has to do, there is a place for another's agent.
+#[tokio::test]
+async fn an_owner_takes_no_more_than_its_share_of_the_places() {
+    let model = HeldModel::new(ScriptedModel::deciding(|_| Some(Ok(Script::text("Done.")))));
+    let places = Settings { concurrency: 4, per_owner: Some(3), ..Settings::default() };
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers([places]).start().await;
+    for _ in 0..8 {
+        world.ask("Go.").await;
+    }
+    for _ in 0..3 {
+        model.begun().await;
+    }
+    let bob = world.engine().client(Owner::new("bob"));
+    let message = Some("Go.".to_owned());
+    bob.create(NewAgent { kind: None, title: None, message, parent: None }, None).await.unwrap();
+    // The fourth call is that of the other owner: eight of the first would wait for as long as the model takes.
+    model.begun().await;
+    let at_work = async |owner: Owner| {
+        let query = AgentQuery { status: Some(ShownStatus::Running), ..AgentQuery::default() };
+        world.store().agents(&Scope::Owner(owner), query).await.unwrap().len()
+    };
+    assert_eq!((at_work(Owner::local()).await, at_work(Owner::new("bob")).await), (3, 1));
+    model.let_go(100);
+}
 
 /// The wake-up of an agent that waits is delivered by a node whose clock is a minute ahead.
 #[tokio::test]

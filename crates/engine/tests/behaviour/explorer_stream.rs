@@ -608,6 +608,27 @@ async fn a_history_that_an_agent_goes_on_with_is_no_part_of_its_stream() {
     }
 }
 
+/// A question whose event was pruned is shown to whoever begins to follow: it can still be answered.
+#[tokio::test]
+async fn an_open_question_is_shown_although_its_event_was_pruned() {
+    let world = Mind { ambiguous: true, ..CLEAR }.world().await;
+    let client = listener(&world);
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.asleep(&root).await;
+    world.clock().advance(std::time::Duration::from_secs(1));
+    client.intervene(root.id, Action::Comment, Some("Still there?")).await.unwrap();
+    prune(&world, &root, client.last_event(root.id).await.unwrap()).await;
+    let mut stream = client.follow_explorer(root.id, None).await.unwrap();
+    let (position, first) = stream.next().await.unwrap().unwrap();
+    assert!(matches!(&first, Chunk::UserQuery { query_id, .. } if *query_id == question.id), "{first:?}");
+    drop(stream);
+    client.answer(question.id, Answer::Text("yes".into())).await.unwrap();
+    let mut stream = client.follow_explorer(root.id, Some(position)).await.unwrap();
+    let rest = read(&mut stream, usize::MAX).await;
+    assert!(matches!(rest.last(), Some((_, Chunk::Finish { .. }))), "{rest:?}");
+}
+
 /// Prunes the events of a tree below a number.
 async fn prune(world: &World, root: &Agent, below: u64) {
     let commit = Commit::new(world.clock().now()).write(Write::PruneEvents(root.id, below));

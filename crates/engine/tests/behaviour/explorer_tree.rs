@@ -10,7 +10,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
 use entourage_testkit::{Fault, World, plain};
 use entourage_types::{
-    AgentState, Answer, EventBody, InterventionStatus, Owner, Status, WaitingOn, WorksFor,
+    Action, AgentState, Answer, EventBody, InterventionStatus, Owner, Status, WaitingOn, WorksFor,
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -262,6 +262,50 @@ async fn the_tree_has_the_active_agents_and_goes_on_from_its_last_event_without_
     }
     assert_eq!(states, [Status::Running, Status::Succeeded]);
     assert_eq!(names(&client.active_tree(None).await.unwrap()), ["two"]);
+}
+
+/// What a person sets by any other way than overrides is shown alike: both are the same thing.
+///
+/// Shows: S3-R010, S3-R012, S3-R082.
+#[tokio::test]
+async fn an_intervention_shows_as_the_overrides_that_it_is() {
+    let world = world().await;
+    let client = world.engine().client(Owner::local());
+    let shown = async || {
+        let shown = client.shown_agent("scout").await.unwrap();
+        (shown.content, shown.comment)
+    };
+    let agent = client.explore(named("scout", "Ask."), None).await.unwrap();
+    asks(&world, "scout").await;
+    client.intervene(agent.id, Action::Comment, Some("Fine.")).await.unwrap();
+    assert_eq!(shown().await, ("Ask.".to_owned(), "Fine.".to_owned()));
+    client.intervene(agent.id, Action::Modify, Some("Ask again.")).await.unwrap();
+    assert_eq!(shown().await, ("Ask again.".to_owned(), "unchanged".to_owned()));
+    // Two at the same moment are both kept.
+    let [one, two] = [1, 2].map(|number| format!("Remark {number}."));
+    let both = [&one, &two].map(|text| client.intervene(agent.id, Action::Comment, Some(text)));
+    assert!(join_all(both).await.iter().all(Result::is_ok));
+    assert!([one, two].contains(&shown().await.1));
+    client.intervene(agent.id, Action::Delete, None).await.unwrap();
+    assert_eq!(shown().await, ("Ask again.".to_owned(), "delete".to_owned()));
+    assert_eq!(world.audit().await, []);
+}
+
+/// Of an owner's many stream tokens, those of ended agents make room for new ones.
+#[tokio::test]
+async fn tokens_of_ended_agents_make_room() {
+    let world = world().await;
+    let client = world.client();
+    for _ in 0..200 {
+        let (token, _) = client.stream_token(None, None).await.unwrap();
+        let token = world.engine().stream_token(&token).await.unwrap().unwrap();
+        let agent =
+            client.explore_by(token, NewExploration { name: None, ..named("", "Go.") }).await.unwrap();
+        world.ended(agent.id).await;
+    }
+    for _ in 0..3 {
+        client.stream_token(None, None).await.unwrap();
+    }
 }
 
 /// Shows: S3-R077, S3-R085, S3-R095.

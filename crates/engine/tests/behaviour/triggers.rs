@@ -234,7 +234,7 @@ async fn a_trigger_that_no_agent_could_read_is_refused() {
     let (client, agent) = (person(&world), started(&world).await);
     let now = world.clock().now();
     for (wrong, why) in [
-        (NewSchedule { text: " ".into(), ..hourly(agent.id, now) }, "the message is empty"),
+        (NewSchedule { text: " ".into(), ..hourly(agent.id, now) }, "the text is empty"),
         (
             NewSchedule { recurrence: Recurrence::Every { seconds: 59 }, ..hourly(agent.id, now) },
             "recurs every 60 seconds or less often",

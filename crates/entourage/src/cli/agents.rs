@@ -125,6 +125,6 @@ impl Agents {
 fn write(agent: &Agent, is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
     let (sign, status) = describe::standing(agent, is_at_work, paint);
-    let (id, kind) = (paint.dim(agent.id), paint.bold(&agent.kind));
+    let (id, kind) = (paint.dim(describe::called(agent)), paint.bold(&agent.kind));
     out::result(text![sign, " ", id, " ", kind, " ", status, " ", describe::cut(&agent.title, 60)])
 }

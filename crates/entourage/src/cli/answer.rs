@@ -17,7 +17,8 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage answer qst_0199… \"The one in Lisbon\"
   entourage answer @last 2                        the second of the options that are shown
-  entourage answer @last --decline                the only open question; the agent continues without it
+  entourage answer @last --decline                the only open question; the agent goes on without an answer
+  entourage answer winter \"Two weeks\"             the open question of the agent with this name
   entourage answer qst_0199… --approve            let the agent make a call that waits for approval
   entourage answer qst_0199… --approve --arguments '{\"amount\": 50}'
   entourage answer qst_0199… --always             and stop this rule from asking this agent about this tool
@@ -36,7 +37,7 @@ entourage answer [OPTIONS] <QUESTION> <TEXT|--decline|--approve|--always|--rejec
 #[derive(Debug, Args)]
 #[command(override_usage = USAGE, after_help = AFTER_HELP)]
 pub(crate) struct Answer {
-    /// The question's id, the end of one, or `@last` for the only open question
+    /// The question's id, the end of one, `@last` for the only open question, or the name of the agent that asks
     question: IdInput<QuestionId>,
     #[command(flatten)]
     given: AnswerOption,
@@ -156,7 +157,7 @@ impl Answer {
                 (None, true) if others.iter().any(|other| other.agent == question.agent) => {
                     "the agent still waits for an answer to another question".to_owned()
                 }
-                (None, true) => "the agent continues".to_owned(),
+                (None, true) => "the agent reads it".to_owned(),
                 (None, false) => {
                     format!("continue with: entourage run --resume {}{}", question.root, globals.again())
                 }
@@ -190,6 +191,9 @@ pub(crate) fn chosen(question: &Question, line: &str) -> Result<Reply, String> {
             // Approves exactly the call that the person saw.
             let digest = question.proposal.as_ref().map(|proposal| proposal.digest.clone());
             return Ok(Reply::Approve { arguments, always: false, digest });
+        }
+        "/help" | "/?" | "/quit" | "/exit" if rest.is_empty() => {
+            return Err("type the answer; /decline declines, and Ctrl-C leaves with nothing lost".to_owned());
         }
         _ => {}
     }

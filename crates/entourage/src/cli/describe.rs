@@ -83,6 +83,14 @@ pub(crate) fn cut(text: &str, most: usize) -> String {
     }
 }
 
+/// An agent's id, with the name that its caller gave it.
+pub(crate) fn called(agent: &Agent) -> String {
+    match &agent.name {
+        Some(given) => format!("{} ({})", agent.id, name(given)),
+        None => agent.id.to_string(),
+    }
+}
+
 /// A name on one line: a model, or the sender of a trigger, may have made it up.
 pub(crate) fn name(text: &str) -> String {
     cut(text, NAME)

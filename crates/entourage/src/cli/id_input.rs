@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use async_trait::async_trait;
-use entourage_api::{ListAgents, ListRuns};
+use entourage_api::{ListAgents, ListRuns, Question};
 use entourage_types::{
     AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NodeId, NoteId, PostId,
     QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId,
@@ -243,21 +243,24 @@ impl Named for QuestionId {
     const PREFIX: &'static str = Self::PREFIX;
     const LIST: &'static str = "entourage tree";
     const NONE: &'static str = "no question is open";
+    const HAS_NAMES: bool = true;
+
+    /// The open question of the agent of this name.
+    async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
+        let Some(agent) = backend.agent_named(name).await? else { return Ok(None) };
+        let mut open = backend.questions(None).await?;
+        open.retain(|question| question.agent == agent);
+        match open.as_slice() {
+            [question] => Ok(Some(question.id)),
+            [] => Err(Failure::usage(format!("no question of `{name}` is open"))),
+            several => Err(several_open(several)),
+        }
+    }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
         let open = backend.questions(None).await?;
-        if let [_, _, ..] = open.as_slice() {
-            let listed: Vec<String> = open
-                .iter()
-                .map(|question| {
-                    format!("{} ({}: {})", question.id, question.kind, describe::cut(&question.text, 60))
-                })
-                .collect();
-            return Err(Failure::usage(format!(
-                "{} questions are open: {}. Name the one that you answer by its id, or a part of it",
-                open.len(),
-                listed.join(", ")
-            )));
+        if let several @ [_, _, ..] = open.as_slice() {
+            return Err(several_open(several));
         }
         Ok(open.first().map(|question| question.id))
     }
@@ -269,6 +272,17 @@ impl Named for QuestionId {
             .map(|question| (question.id, format!("{}: {}", question.kind, question.text)))
             .collect())
     }
+}
+
+fn several_open(open: &[Question]) -> Failure {
+    let listed = open.iter().map(|question| {
+        format!("{} ({}: {})", question.id, question.kind, describe::cut(&question.text, 60))
+    });
+    Failure::usage(format!(
+        "{} questions are open: {}. Name the one that you answer by its id, or a part of it",
+        open.len(),
+        listed.collect::<Vec<_>>().join(", ")
+    ))
 }
 
 #[async_trait]

@@ -46,6 +46,8 @@ pub(crate) struct Member {
     pub(crate) id: AgentId,
     pub(crate) parent: Option<AgentId>,
     pub(crate) kind: String,
+    /// What it is for.
+    pub(crate) title: String,
     pub(crate) status: Status,
     pub(crate) waiting_on: Option<WaitingOn>,
     /// Why its last run failed or was stopped.
@@ -169,10 +171,11 @@ impl Progress {
         self.last = event.seq;
         self.stirring = false;
         match &event.body {
-            EventBody::AgentCreated { parent, kind, .. } => self.members.push(Member {
+            EventBody::AgentCreated { parent, kind, title } => self.members.push(Member {
                 id: event.agent,
                 parent: *parent,
                 kind: kind.clone(),
+                title: title.clone(),
                 status: Status::Idle,
                 waiting_on: None,
                 stop_reason: None,
@@ -327,8 +330,14 @@ impl Progress {
             Status::Waiting if member.waiting_on == Some(WaitingOn::Agent) => {
                 let awaited = |task: &&Task| matches!(task.on_end, OnEnd::Answer | OnEnd::Join);
                 let working = self.tasks.values().filter(|task| task.from == member.id).filter(awaited);
-                let kinds: Vec<&str> = working.map(|task| task.kind.as_str()).collect();
-                if kinds.is_empty() { member.calls() } else { format!("waits for {}", kinds.join(", ")) }
+                let mut kinds = BTreeMap::<&str, usize>::new();
+                working.for_each(|task| *kinds.entry(&task.kind).or_default() += 1);
+                let counted = kinds.into_iter().map(|(kind, count)| match count {
+                    1 => kind.to_owned(),
+                    _ => format!("{count} × {kind}"),
+                });
+                let counted = counted.collect::<Vec<_>>().join(", ");
+                if counted.is_empty() { member.calls() } else { format!("waits for {counted}") }
             }
             Status::Waiting if member.waits_for_budget() => describe::WAITS_FOR_BUDGET.into(),
             Status::Waiting if member.waiting_on == Some(WaitingOn::Retry) => match &member.again {

@@ -41,7 +41,13 @@ impl Show {
         let paint = out::stdout();
         if !globals.json {
             let (_, status) = describe::standing(&agent, backend.is_at_work(Some(agent.root)), paint);
-            out::result(text![paint.bold(&agent.kind), " ", status, " ", paint.dim(agent.id)])?;
+            out::result(text![
+                paint.bold(&agent.kind),
+                " ",
+                status,
+                " ",
+                paint.dim(describe::called(&agent))
+            ])?;
         }
         each_item(&backend, id, |item| match globals.json {
             true => out::json(item),

@@ -126,7 +126,7 @@ pub(super) fn show(
             status = paint.status(agent.status, describe::WAITS_FOR_BUDGET);
         }
         let (kind, title) = (paint.bold(&agent.kind), describe::cut(&agent.title, 60));
-        let tail = paint.dim(format!("{} · {title}", agent.id));
+        let tail = paint.dim(format!("{} · {title}", describe::called(agent)));
         out::result(text![paint.dim(branch), sign, " ", kind, " ", status, " ", tail])?;
     }
     for question in questions {

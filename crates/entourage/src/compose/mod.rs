@@ -14,13 +14,16 @@ use entourage_engine::{
     kinds::Finding,
 };
 use entourage_llm::Choice;
+#[cfg(feature = "server")]
+use entourage_server::Auth;
 use entourage_tools::{Files, Problem, builtin};
 use tokio::task::JoinSet;
 
+#[cfg(not(feature = "server"))]
+use crate::settings::Auth;
 use crate::{
     Error, Result, Settings,
     connect::{connect, named_once},
-    settings,
     telemetry::{self, Exporter},
 };
 
@@ -82,7 +85,7 @@ impl Entourage {
         let files = settings.clone();
         let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
-        let dispatch = dispatch_settings(&settings.dispatch);
+        let dispatch = dispatch_settings(settings);
         let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);
         let engine = builder.budgets(settings.budget.clone().into()).build();
         remarks.extend(engine.leave_out_unusable());
@@ -155,9 +158,16 @@ async fn forget(engine: Engine, retention: Retention) {
     }
 }
 
-pub(crate) fn dispatch_settings(set: &settings::Dispatch) -> dispatch::Settings {
+pub(crate) fn dispatch_settings(settings: &Settings) -> dispatch::Settings {
+    let set = &settings.dispatch;
+    let concurrency = set.concurrency.max(1);
+    let usual = match settings.server.auth {
+        Auth::None => None,
+        Auth::Jwt(_) => Some(concurrency - (concurrency / 4).max(1)),
+    };
     dispatch::Settings {
-        concurrency: set.concurrency.max(1),
+        concurrency,
+        per_owner: set.per_owner.or(usual).map(|most| most.max(1)),
         grace: Duration::from_secs(set.grace_seconds),
         give_up_after: set.give_up_after.max(1),
     }

@@ -33,7 +33,7 @@ mod stream;
 pub use ask::NewAgentCall;
 pub use entourage_engine::{
     EarlierMessage, ExplorationInput, Overrides, Speaker,
-    explorer::{ActiveAgent, Chunk, FinishReason, Response, ResultMetadata, Subagent, TokenUsage},
+    explorer::{ActiveAgent, Arguments, Chunk, FinishReason, Response, ResultMetadata, Subagent, TokenUsage},
 };
 pub use entourage_types::{AgentState, Item, ItemBody};
 pub use explorer::{AgentWithMessages, Explorer};

@@ -178,8 +178,7 @@ impl ExplorerBuilder {
         }
         let tools = toolbox(tools, self.own_tools)?;
         let budgets = self.budgets.or_else(|| settings.map(|settings| settings.budget.clone().into()));
-        let dispatch = settings
-            .map_or_else(dispatch::Settings::default, |settings| dispatch_settings(&settings.dispatch));
+        let dispatch = settings.map_or_else(dispatch::Settings::default, dispatch_settings);
         let closable = Arc::new(Closable::new(store(self.kept, settings).await?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let stop = CancellationToken::new();

@@ -191,6 +191,9 @@ pub enum Durability {
 pub struct Dispatch {
     /// How many agents may work at once.
     pub concurrency: usize,
+    /// How many agents of one owner may work at once. With authentication three quarters of all by default, so that
+    /// no owner keeps the others waiting; without it, when all agents have one owner, as many as of all.
+    pub per_owner: Option<usize>,
     /// How many seconds agents at work may take to stop when the process ends. Running calls are cancelled at
     /// once: the next start continues them, and asks about a call whose effect is in doubt.
     pub grace_seconds: u64,
@@ -206,6 +209,7 @@ impl Default for Dispatch {
         let usual = entourage_engine::dispatch::Settings::default();
         Self {
             concurrency: usual.concurrency,
+            per_owner: usual.per_owner,
             grace_seconds: usual.grace.as_secs(),
             give_up_after: usual.give_up_after,
         }

@@ -16,7 +16,7 @@ fn a_usage_error_names_what_would_be_right() {
         kind.contains("`nobody`") && kind.contains("assistant, explorer, general, orchestrator, researcher"),
         "{kind}"
     );
-    assert!(error(&["run", "  "]).contains("the message is empty"));
+    assert!(error(&["run", "  "]).contains("the text is empty"));
     assert!(error(&["run", "x", "--files", "nowhere"]).contains("nowhere"));
     assert!(error(&["tree"]).contains("entourage run"));
     assert!(error(&["tree", "agt_00000000000070008000000000000000"]).contains("entourage agents"));

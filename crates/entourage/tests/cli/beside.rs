@@ -356,7 +356,7 @@ fn a_question_of_a_run_can_be_answered_from_another_terminal() {
     terminal.shows("? assistant asks: Which colour?");
     let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
-    assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
+    assert!(answered.stderr.contains("the agent reads it"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     terminal.shows("(the question is no longer open)");
@@ -377,7 +377,7 @@ fn a_question_of_a_chat_can_be_answered_from_another_terminal() {
     chat.shows("? assistant asks: Which colour?");
     let question = assert_question_is_shown(&place, "Paint it");
     let answered = place.entourage(&["answer", &question[30..], "Green"]).good();
-    assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
+    assert!(answered.stderr.contains("the agent reads it"), "{answered:?}");
     let asked = model.next();
     assert!(asked.body.to_string().contains("Green"), "{}", asked.body);
     chat.shows("(the question is no longer open)");

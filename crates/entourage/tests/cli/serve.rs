@@ -31,7 +31,7 @@ fn other_commands_use_the_running_server() {
     let (question, agent) = (id(&asked.stderr, "qst_"), id(&asked.stderr, "agt_"));
     assert!(place.entourage(&["tree"]).good().stdout.contains(question));
     let answered = place.entourage(&["answer", question, "Green"]).good();
-    assert!(answered.stderr.contains("the agent continues"), "{answered:?}");
+    assert!(answered.stderr.contains("the agent reads it"), "{answered:?}");
     let ended = place.entourage(&["run", "--resume", agent]).good();
     assert!(ended.stdout.contains("Green"), "{ended:?}");
 

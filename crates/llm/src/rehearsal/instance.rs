@@ -2,19 +2,21 @@
 
 use serde_json::{Map, Value};
 
+use super::decided::Decided;
+
 /// How deep a schema is followed; a deeper one is recursive.
 const DEPTH: u32 = 16;
 
-/// Returns a value for the schema; strings are `text`.
-pub(super) fn of(schema: &Value, text: &str) -> Value {
-    build(schema, schema, text, DEPTH)
+/// Returns a value for the schema, with what was decided in it.
+pub(super) fn of(schema: &Value, decided: &Decided) -> Value {
+    build(schema, schema, decided, DEPTH)
 }
 
-fn build(root: &Value, schema: &Value, text: &str, depth: u32) -> Value {
+fn build(root: &Value, schema: &Value, decided: &Decided, depth: u32) -> Value {
     if depth == 0 {
         return Value::Null;
     }
-    let next = |schema: &Value| build(root, schema, text, depth - 1);
+    let next = |schema: &Value| build(root, schema, decided, depth - 1);
     if let Some(target) = schema.get("$ref").and_then(Value::as_str) {
         return target.strip_prefix('#').and_then(|path| root.pointer(path)).map_or(Value::Null, next);
     }
@@ -31,13 +33,17 @@ fn build(root: &Value, schema: &Value, text: &str, depth: u32) -> Value {
     let kind = schema.get("type");
     let kind = kind.and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
     match kind {
-        Some("string") => text.into(),
+        Some("string") => decided.text.as_str().into(),
         Some("integer" | "number") => schema.get("minimum").cloned().unwrap_or_else(|| 0.into()),
-        Some("boolean") => false.into(),
+        Some("boolean") => decided.yes.into(),
         Some("null") => Value::Null,
         Some("array") => {
             let items = schema.get("items").unwrap_or(&Value::Null);
-            (0..number("minItems").min(8)).map(|_| next(items)).collect()
+            let texts = decided.list.iter().map(|text| Value::from(*text));
+            match items.get("type").is_some_and(|kind| kind == "string") && !decided.list.is_empty() {
+                true => texts.collect(),
+                false => (0..number("minItems").min(8)).map(|_| next(items)).collect(),
+            }
         }
         _ => {
             let required = schema.get("required").and_then(Value::as_array);

@@ -1,6 +1,7 @@
 //! A stand-in for a language model that needs no key and no network: it drives the engine by a fixed script,
 //! so that a new user sees delegation, questions, files and notes at work.
 
+mod decided;
 mod instance;
 mod scene;
 
@@ -9,6 +10,7 @@ use entourage_types::{CallId, Cost, ToolCall, Usage};
 use serde_json::Value;
 
 use crate::{Delta, Deltas, Model, Reply, Request, Result};
+use decided::Decided;
 use scene::{Next, Scene};
 
 /// Its name in settings and in replies.
@@ -38,7 +40,7 @@ impl Model for Rehearsal {
             cost: Some(Cost::default()),
         };
         let next = match &request.output_schema {
-            Some(schema) => Next::Say(instance::of(schema, DISCLAIMER).to_string()),
+            Some(schema) => Next::Say(instance::of(schema, &Decided::on(&request)).to_string()),
             None => Scene::of(&request).next(),
         };
         Ok(match next {

@@ -70,8 +70,8 @@ impl Answer {
             return Err(failure.bad("not usable: a tool call without a name"));
         }
         // Fresh ids: some providers number the calls of each answer from zero.
-        let own = |(tool, given)| ToolCall { id: CallId::new(), tool, arguments: arguments::read(given) };
-        let calls = self.calls.into_iter().map(own).collect();
+        let own = |(tool, arguments)| ToolCall { id: CallId::new(), tool, arguments };
+        let calls = arguments::read_all(self.calls).into_iter().map(own).collect();
         Ok(Reply { text: self.text, calls, ..Reply::default() })
     }
 }

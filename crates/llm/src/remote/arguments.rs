@@ -2,13 +2,26 @@
 
 use std::borrow::Cow;
 
-use entourage_types::check_values;
+use entourage_types::{MOST_VALUES, check_values, count_values};
 use serde_json::{Map, Value, json};
+
+/// Returns the arguments of all calls of an answer. Together they have no more values than those of one call may have: the
+/// arguments of calls beyond that stay text, which the engine reports.
+pub(super) fn read_all(given: Vec<(String, Value)>) -> Vec<(String, Value)> {
+    let mut values = 0;
+    let one = |(tool, given)| {
+        let read = read(given);
+        let text = read.to_string();
+        values += count_values(&text);
+        (tool, if values <= MOST_VALUES || read.is_string() { read } else { Value::String(text) })
+    };
+    given.into_iter().map(one).collect()
+}
 
 /// Returns the arguments as an object if they can be read as one. Missing arguments become an empty object,
 /// and a string that holds a JSON object becomes that object; any other string stays, for the engine to
 /// report, and what has too many values becomes one.
-pub(super) fn read(given: Value) -> Value {
+fn read(given: Value) -> Value {
     match given {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) if text.trim().is_empty() => Value::Object(Map::new()),
@@ -40,4 +53,21 @@ fn parsed(text: &str) -> Option<Value> {
 /// providers only accept objects in the conversation.
 pub(super) fn write(arguments: &Value) -> Cow<'_, Value> {
     if arguments.is_object() { Cow::Borrowed(arguments) } else { Cow::Owned(json!({"arguments": arguments})) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Twenty calls of nearly as many values as one may have would take a gigabyte.
+    #[test]
+    fn the_calls_of_an_answer_share_how_many_values_they_may_have() {
+        let half = |name: &str| (name.to_owned(), json!({ "list": vec![0; MOST_VALUES / 2] }));
+        let read = read_all(vec![half("a"), half("b"), ("c".to_owned(), json!({ "d": 1 }))]);
+        assert!(
+            read[0].1.is_object() && read[1].1.is_string() && read[2].1.is_string(),
+            "beyond that it is text"
+        );
+        assert_eq!(read.len(), 3);
+    }
 }

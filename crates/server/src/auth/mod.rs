@@ -4,6 +4,7 @@ mod bearer;
 mod guard;
 mod key;
 mod mint;
+mod seal;
 mod stream_token;
 
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ use serde::{
 pub(crate) use bearer::{Bearer, Identity, bearer};
 pub(crate) use guard::guard;
 pub use mint::mint;
+pub(crate) use seal::Seal;
 pub(crate) use stream_token::{StreamGrant, stream_token};
 
 /// Who may use the server.

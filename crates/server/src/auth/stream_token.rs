@@ -34,7 +34,10 @@ pub(crate) async fn stream_token(
     let is_stream = request.method() == Method::GET && STREAMS.contains(&request.uri().path());
     let given = if is_stream { Query::<Given>::try_from_uri(request.uri()).ok() } else { None };
     if let Some(token) = given.and_then(|Query(given)| given.token) {
-        let found = served.engine.stream_token(&token).await?;
+        let found = match served.seal.opened(&token) {
+            Some(token) => served.engine.stream_token(token).await?,
+            None => None,
+        };
         let found = found.ok_or_else(|| {
             Problem::bad_token("`token` is unknown or has expired; get one from `POST /agent/stream-token`")
         })?;

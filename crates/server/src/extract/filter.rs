@@ -15,6 +15,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filter<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if !is_utf8(parts.uri.query().unwrap_or_default()) {
+            return Err(Problem::bad_query("a value is not UTF-8"));
+        }
         match Query::<T>::from_request_parts(parts, state).await {
             Ok(Query(query)) => Ok(Self(query)),
             Err(rejection) => {
@@ -23,6 +26,19 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filter<T> {
             }
         }
     }
+}
+
+/// Whether what a query encodes by percent signs is UTF-8; it would be read with replacement characters otherwise.
+fn is_utf8(query: &str) -> bool {
+    let mut bytes = Vec::with_capacity(query.len());
+    let mut rest = query.as_bytes();
+    while let [first, behind @ ..] = rest {
+        let hex = behind.get(..2).filter(|_| *first == b'%').and_then(|hex| str::from_utf8(hex).ok());
+        let encoded = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok());
+        bytes.push(encoded.unwrap_or(*first));
+        rest = if encoded.is_some() { &behind[2..] } else { behind };
+    }
+    str::from_utf8(&bytes).is_ok()
 }
 
 /// The problem of a parameter that must be a number and is none, if that is this problem: the standard library says

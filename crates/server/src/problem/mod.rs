@@ -83,6 +83,7 @@ problems! {
     bad_signature       "bad-signature"        "The webhook is not signed by a known sender" UNAUTHORIZED;
     stale_webhook       "stale-webhook"        "The webhook's timestamp is too far off"  UNAUTHORIZED;
     forbidden           "foreign-site"         "Only this machine is served"             FORBIDDEN;
+    page_visit          "page-visit"           "A link starts no agent"                  FORBIDDEN;
     reserved            "operator-only"        "Only the operator may do this"          FORBIDDEN;
     broken_kinds        "broken-kinds"         "The kind files have mistakes"            UNPROCESSABLE_ENTITY;
     unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;

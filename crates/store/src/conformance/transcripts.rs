@@ -117,6 +117,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             used: Some(ModelUse { model: "some::model".to_owned(), usage: Usage::default(), cost: None }),
             asked: None,
             prompt: None,
+            cause: None,
         }),
         ItemBody::Decision(Decision {
             name: "blocking/1".to_owned(),
@@ -124,6 +125,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             used: None,
             asked: None,
             prompt: None,
+            cause: Some("m: no such model".into()),
         }),
         ItemBody::Decision(Decision {
             name: "blocking/2".to_owned(),
@@ -131,6 +133,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             used: None,
             asked: None,
             prompt: None,
+            cause: None,
         }),
         ItemBody::Notice(Notice {
             code: NoticeCode::Ended(StopReason::MaxSteps),

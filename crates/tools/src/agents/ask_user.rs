@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{filled, undescribed};
-use crate::{Ask, Caller, Context, Effect, Outcome, Result, Tool, parse, spec_of};
+use crate::{Ask, Caller, Context, Effect, Error, Outcome, Result, Tool, parse, spec_of};
 
 const NAME: &str = tool_names::ASK_USER;
+/// The longest question, in characters: about as long as what a person may write.
+const LONGEST_QUESTION: usize = 500_000;
 
 /// Asks the user a question and waits for the answer, however long it takes.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,6 +53,11 @@ impl Tool for AskUser {
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let AskUserArguments { question, options } = parse(NAME, arguments)?;
         let text = filled(NAME, "question", question)?;
+        if text.chars().count() > LONGEST_QUESTION {
+            let why =
+                format!("`question` is longer than {LONGEST_QUESTION} characters: ask one clear question");
+            return Err(Error::Arguments { tool: NAME.to_owned(), why });
+        }
         let options = options.unwrap_or_default().into_iter().filter(|o| !o.trim().is_empty()).collect();
         Ok(Outcome::Ask(Ask { text, options }))
     }

@@ -10,10 +10,10 @@ use entourage_types::{
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde_json::{Map, Value};
 
-use crate::{Client, Result};
+use crate::{Client, Result, prompt::cut};
 
 /// How many agents are looked up at once: waiting for one after another takes far longer than the reads.
-const LOOKED_UP: usize = 16;
+pub(super) const LOOKED_UP: usize = 16;
 /// Among so many of an agent's first items is the message that it began with.
 const FIRST_ITEMS: u32 = 8;
 
@@ -65,8 +65,12 @@ pub struct ActiveNode {
     pub subtree: Subtree,
 }
 
+/// How many characters of contents and comments the tree shows.
+const LISTED: usize = 1_000;
+
 impl Client {
-    /// All active agents of this owner, or those of one tree: they are at work, wait, or have something to read.
+    /// All active agents of this owner, or those of one tree: they are at work, wait, or have something to read. Long
+    /// contents and comments are cut; [`shown_agent`](Self::shown_agent) has them whole.
     ///
     /// # Errors
     /// When the store fails.
@@ -88,6 +92,12 @@ impl Client {
         let roots: HashSet<AgentId> = agents.iter().map(|agent| agent.root).collect();
         last_events.retain(|root, _| roots.contains(root));
         let shown = stream::iter(agents).map(|agent| self.shown(agent)).buffered(LOOKED_UP);
+        // There may be many, and each may have a megabyte to work on.
+        let shown = shown.map_ok(|shown| ActiveAgent {
+            content: cut(&shown.content, LISTED, None),
+            comment: cut(&shown.comment, LISTED, None),
+            ..shown
+        });
         let agents = self.linked(shown.try_collect().await?).await?;
         Ok(ActiveTree { agents, last_events })
     }

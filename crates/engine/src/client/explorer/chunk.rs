@@ -1,9 +1,48 @@
 //! What the stream of an exploration consists of: parts of the AI SDK's `fullStream` of version 4 (`TextStreamPart`),
 //! and parts of ours.
 
+use std::{fmt, sync::Arc};
+
 use entourage_types::{AgentState, CallId, QuestionId, Time, Usage};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
+
+/// The arguments of a call. They are kept as JSON text, which takes a small part of the memory of their values.
+#[derive(Clone, Serialize)]
+#[serde(transparent)]
+pub struct Arguments(Arc<RawValue>);
+
+impl Arguments {
+    pub(super) fn of(value: &Value) -> Self {
+        // A value is always written.
+        Self(serde_json::value::to_raw_value(value).unwrap_or_default().into())
+    }
+
+    /// Their value: an object, or a string that is not JSON.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        serde_json::from_str(self.0.get()).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// As JSON.
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.get())
+    }
+}
 
 /// A part of the stream of an exploration (S3-R071). Each names its agent, as its callers know it.
 ///
@@ -37,7 +76,7 @@ pub enum Chunk {
         /// The tool.
         tool_name: String,
         /// The arguments as the model gave them: an object, or a string that is not JSON.
-        args: Value,
+        args: Arguments,
     },
     /// A tool has returned (S3-R075).
     ToolResult {
@@ -48,7 +87,7 @@ pub enum Chunk {
         /// The tool.
         tool_name: String,
         /// The arguments of the call.
-        args: Value,
+        args: Arguments,
         /// The text that the model reads.
         result: String,
         /// Whether the call failed.
@@ -256,7 +295,7 @@ mod tests {
             model_id: "anthropic::claude".to_owned(),
         };
         let usage = TokenUsage::from(Usage { input: 7, output: 3, ..Usage::default() });
-        let (args, tool_name) = (json!({"path": "a.md"}), "read_file".to_owned());
+        let (args, tool_name) = (Arguments::of(&json!({"path": "a.md"})), "read_file".to_owned());
         let child = Subagent {
             agent_id: "child".to_owned(),
             result: Some("found".to_owned()),

@@ -108,6 +108,8 @@ enum Stage {
 struct Claim {
     had: Had,
     so_far: String,
+    /// What is known of `so_far`.
+    known: Prefix,
 }
 
 impl Answer {
@@ -118,7 +120,7 @@ impl Answer {
 
     /// One of which an earlier stream sent this much.
     pub(super) fn claimed(item: u64, had: Had) -> Self {
-        let claim = (had.chars > 0).then(|| Claim { had, so_far: String::new() });
+        let claim = (had.chars > 0).then(|| Claim { had, so_far: String::new(), known: Prefix::default() });
         Self { stage: Stage::Begun, claim, ..Self::new(item) }
     }
 
@@ -143,7 +145,10 @@ impl Answer {
             self.attempt = delta.attempt;
             match &mut self.claim {
                 // The client may have had the beginning of this very attempt.
-                Some(claim) => claim.so_far.clear(),
+                Some(claim) => {
+                    claim.so_far.clear();
+                    claim.known = Prefix::default();
+                }
                 None if self.stage == Stage::UnderWay => self.start(&mut sent),
                 None => {}
             }
@@ -171,13 +176,12 @@ impl Answer {
     /// Takes a piece of a text of which an earlier stream sent the beginning, perhaps: from another attempt, the client
     /// needs all of it.
     fn check(&mut self, offset: u64, text: &str, sent: &mut Vec<(Sent, Had)>) {
-        let Some(Claim { had, so_far }) = &mut self.claim else { return };
-        let mut known = Prefix::of(so_far);
+        let Some(Claim { had, so_far, known }) = &mut self.claim else { return };
         so_far.extend(known.take(offset, text));
         if known.had.chars < had.chars {
             return;
         }
-        let (had, so_far) = (*had, std::mem::take(so_far));
+        let (had, so_far, known) = (*had, std::mem::take(so_far), std::mem::take(known));
         let new = had.rest(&so_far).unwrap_or_else(|| {
             self.start(sent);
             &so_far

@@ -15,7 +15,7 @@ mod stream;
 mod token;
 
 pub use active::{ActiveAgent, ActiveNode, ActiveTree};
-pub use chunk::{Chunk, FinishReason, NoData, Response, ResultMetadata, Subagent, TokenUsage};
+pub use chunk::{Arguments, Chunk, FinishReason, NoData, Response, ResultMetadata, Subagent, TokenUsage};
 pub use outcome::SubagentResult;
 pub use overrides::Overrides;
 pub use position::Position;

@@ -93,6 +93,33 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Has a commit set what an intervention says of an agent, as it is when it is set by [`Overrides`]: what it works on,
+    /// and the comment.
+    pub(crate) async fn annotate(
+        &self,
+        agent: &Agent,
+        action: Action,
+        text: Option<&str>,
+        commit: &mut Commit,
+    ) -> Result<()> {
+        let text = text.map(str::to_owned);
+        let (comment, content) = match action {
+            Action::Modify => (Some(MODIFY.to_owned()), text),
+            Action::Comment => (text, None),
+            // Of an agent that is gone, only what was set before is shown.
+            Action::Delete => (Some(DELETE.to_owned()), None),
+            _ => return Ok(()),
+        };
+        let Versioned { record: before, version } = self.annotations(agent).await?;
+        let set = Overrides { comment, content, state: None }.applied(&before, agent);
+        if set != before && (version > 0 || action != Action::Delete) {
+            commit.record(RecordWrite::of(&Annotations { updated: commit.at, ..set })?.at_version(version));
+        }
+        Ok(())
+    }
+}
+
 impl Overrides {
     /// What the agent is to do about it, if anything.
     fn action(&self) -> Option<Action> {

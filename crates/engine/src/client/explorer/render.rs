@@ -8,10 +8,10 @@ use entourage_types::{
     Unread, Usage,
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    chunk::{Chunk, FinishReason, NoData, Response, ResultMetadata, Subagent},
+    chunk::{Arguments, Chunk, FinishReason, NoData, Response, ResultMetadata, Subagent},
     in_progress::{Answer, Sent},
     position::AnswerSoFar,
 };
@@ -48,7 +48,7 @@ struct View {
     /// The number of the next item that is not rendered.
     next: u64,
     /// The calls that have not returned.
-    calls: HashMap<CallId, Value>,
+    calls: HashMap<CallId, Arguments>,
 }
 
 impl Renderer {
@@ -253,7 +253,7 @@ impl Renderer {
         vec![Some(Chunk::AgentState { agent_id: view.name.clone(), state })]
     }
 
-    fn question(&mut self, question: &Question) -> Option<Chunk> {
+    pub(super) fn question(&mut self, question: &Question) -> Option<Chunk> {
         let before = self.questions.insert(question.id, question.status);
         let (agent_id, query_id) = (self.name(question.agent), question.id);
         match question.status {
@@ -311,12 +311,13 @@ impl View {
             .then(|| Chunk::TextDelta { agent_id: agent_id.clone(), text_delta: text.to_owned() });
         let mut chunks = vec![start, text];
         for call in &turn.calls {
-            self.calls.insert(call.id, call.arguments.clone());
+            let args = Arguments::of(&call.arguments);
+            self.calls.insert(call.id, args.clone());
             chunks.push(Some(Chunk::ToolCall {
                 agent_id: agent_id.clone(),
                 tool_call_id: call.id,
                 tool_name: call.tool.clone(),
-                args: call.arguments.clone(),
+                args,
             }));
         }
         let used = turn.used.as_ref();
@@ -344,7 +345,7 @@ impl View {
             agent_id: self.name.clone(),
             tool_call_id: output.call,
             tool_name: output.tool.clone(),
-            args: self.calls.remove(&output.call).unwrap_or_else(|| json!({})),
+            args: self.calls.remove(&output.call).unwrap_or_else(|| Arguments::of(&json!({}))),
             result: output.text.clone(),
             is_error: output.error,
         }

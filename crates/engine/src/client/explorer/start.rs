@@ -8,6 +8,7 @@ use entourage_types::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{names::is_invisible, token::use_of};
 use crate::{Client, Error, NewAgent, Result, client::create::message_post};
 
 /// The kind that explores unless another is named.
@@ -91,7 +92,7 @@ impl NewExploration {
     /// What the agent reads first, and what was said before.
     fn split(&self) -> Result<(&str, &[EarlierMessage])> {
         match &self.input {
-            ExplorationInput::Prompt(prompt) if prompt.trim().is_empty() => {
+            ExplorationInput::Prompt(prompt) if is_blank(prompt) => {
                 Err(Error::Invalid("the prompt is blank: say what to explore".into()))
             }
             ExplorationInput::Prompt(prompt) => Ok((prompt, &[])),
@@ -103,7 +104,7 @@ impl NewExploration {
                             "{count} messages are given; at most {MOST_MESSAGES} are taken"
                         )));
                     }
-                    if let Some(blank) = messages.iter().position(|said| said.content.trim().is_empty()) {
+                    if let Some(blank) = messages.iter().position(|said| is_blank(&said.content)) {
                         return Err(Error::Invalid(format!("message {blank} is blank")));
                     }
                     Ok((content, earlier))
@@ -177,10 +178,8 @@ impl Client {
                 }
             }
             commit.expect.extend(parent.map(Expect::Living));
-            if let Some(Versioned { record, version }) = token {
-                let (agent, root, updated) = (Some(agent.id), Some(agent.root), commit.at);
-                let used = StreamToken { agent, root, updated, ..record.clone() };
-                commit.record(RecordWrite::of(&used)?.at_version(*version));
+            if let Some(token) = token {
+                commit.record(use_of(token, &agent, new, commit.at)?);
             }
             match self.commit_created(agent, commit, key, &request).await {
                 // Another caller took the name at the same moment.
@@ -233,6 +232,11 @@ impl Client {
         let unread = if self.inbox(agent).await?.is_empty() { Unread::Nothing } else { Unread::Something };
         Ok(agent.state(unread))
     }
+}
+
+/// Whether a text shows nothing.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || is_invisible(c))
 }
 
 fn item_of(said: &EarlierMessage) -> ItemBody {

@@ -174,6 +174,25 @@ impl ExplorerStream {
         if self.client.engine.store().select_events(&self.client.scope, kept).await?.is_empty() {
             self.renderer.know_state(AgentState::of(status, waiting_on, Unread::Nothing));
         }
+        if self.resume.is_none() {
+            self.ask_again(root, &line).await?;
+        }
+        Ok(())
+    }
+
+    /// Shows the open questions of these agents whose events are not kept.
+    async fn ask_again(&mut self, root: AgentId, agents: &[AgentId]) -> Result<()> {
+        let first = self.client.engine.store().select_events(&self.client.scope, EventQuery::of(root, 0, 1));
+        let Some(first) = first.await?.pop() else { return Ok(()) };
+        for agent in agents {
+            for question in self.client.open_questions(*agent).await? {
+                if question.created < first.at
+                    && let Some(chunk) = self.renderer.question(&question)
+                {
+                    self.send(first.seq - 1, SentOf::Whole, Vec::new(), chunk);
+                }
+            }
+        }
         Ok(())
     }
 

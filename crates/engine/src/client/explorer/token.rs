@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_store::{Commit, Error as StoreError, Page, RecordFilter, Versioned, Write};
-use entourage_types::{Agent, AgentId, EntityKind, Scope, Sha256, StreamToken, Time};
+use entourage_types::{Agent, AgentId, EntityKind, RecordWrite, Scope, Sha256, StreamToken, Time};
 
 use super::NewExploration;
 use crate::{Client, Engine, Error, Result, digest::sha256};
@@ -38,17 +38,27 @@ impl Client {
         let mut commit = Commit::new(now);
         let page = Page { limit: MOST, ..Page::default() };
         let known: Vec<StreamToken> = self.records(RecordFilter { page, ..RecordFilter::default() }).await?;
-        let mut kept = known.len();
+        let (mut needed, mut ended) = (known.len(), Vec::new());
         for token in known {
-            if self.is_useless(&token, now).await? {
-                kept -= 1;
-                commit.push(Write::PruneEntity(EntityKind::STREAM_TOKEN, token.digest.to_string()));
+            match self.use_of_token(&token, now).await? {
+                TokenUse::None => {
+                    needed -= 1;
+                    commit.push(removed(&token));
+                }
+                TokenUse::WholeStream => ended.push(token),
+                TokenUse::Full => {}
             }
         }
-        if kept >= MOST as usize {
+        // Where there is no room, those give way whose agents ended first.
+        ended.sort_by_key(|token| token.updated);
+        for token in ended.iter().take((needed + 1).saturating_sub(MOST as usize)) {
+            needed -= 1;
+            commit.push(removed(token));
+        }
+        if needed >= MOST as usize {
             return Err(Error::TooMany(format!(
-                "{MOST} stream tokens are as many as one owner may have; one that is not used ends within a minute, \
-                 and one whose agent has ended after a day"
+                "{MOST} stream tokens are as many as one owner may have for agents that are active or to be started; \
+                 one that is not used ends within a minute"
             )));
         }
         let mut bytes = [0; 32];
@@ -60,7 +70,7 @@ impl Client {
             name: name.map(str::to_owned),
             agent: active.as_ref().map(|agent| agent.id),
             root: active.as_ref().map(|agent| agent.root),
-            starts_until: now + STARTS_WITHIN,
+            starts_until: expires.map_or(now + STARTS_WITHIN, |expires| expires.min(now + STARTS_WITHIN)),
             expires,
             created: now,
             updated: now,
@@ -70,47 +80,69 @@ impl Client {
         Ok((token, made))
     }
 
-    /// The agent of a token: the one that it started, or a new one that it starts now.
+    /// The agent of a token: the one that it is for, or else the active one of this name, or else a new one that it
+    /// starts now. From then on it is for that agent.
     ///
     /// # Errors
     /// [`Error::Invalid`] if it is used too late, or for another agent than the one that it is for; and as for
     /// [`Client::explore`].
     pub async fn explore_by(&self, token: Versioned<StreamToken>, new: NewExploration) -> Result<Agent> {
-        let Versioned { record, .. } = &token;
-        if let Some(name) = &record.name
-            && new.name.as_ref() != Some(name)
+        let Versioned { mut record, mut version } = token;
+        if let (Some(own), Some(given)) = (&record.name, &new.name)
+            && own != given
         {
-            return Err(Error::Invalid(format!("the token is for the agent `{name}`, and for no other")));
-        }
-        if let Some(agent) = record.agent {
-            return self.bound(agent, &new).await;
-        }
-        if record.starts_until < self.engine.now() {
-            return Err(Error::Invalid(
-                "the token is used too late: it starts an agent within a minute".into(),
-            ));
+            return Err(Error::Invalid(format!(
+                "the token is for the agent `{own}`, and not for `{given}`: get one for that"
+            )));
         }
         let digest = record.digest;
-        let refused = match self.begin(&new, None, Some(&token)).await {
-            // Another request may have used it at the same moment.
-            Err(
-                refused @ (Error::NameTaken { .. }
-                | Error::Store(StoreError::OtherVersion { kind: EntityKind::STREAM_TOKEN, .. })),
-            ) => refused,
-            done => return done,
-        };
-        let used: StreamToken = self.record(digest).await?;
-        match used.agent {
-            Some(agent) => self.bound(agent, &new).await,
-            None => Err(refused),
+        let new = NewExploration { name: new.name.or_else(|| record.name.clone()), ..new };
+        loop {
+            if let Some(agent) = record.agent {
+                return self.bound(agent, &record, &new).await;
+            }
+            if record.starts_until < self.engine.now() {
+                return Err(Error::Invalid(
+                    "the token is used too late: it starts an agent within a minute".into(),
+                ));
+            }
+            let active = match &new.name {
+                Some(name) => self.active_named(name).await?,
+                None => None,
+            };
+            let used = Versioned { record, version };
+            let done = match active {
+                Some(agent) => self.bind(&used, agent, &new).await,
+                None => self.begin(&new, None, Some(&used)).await,
+            };
+            match done {
+                // Another request used the token, or took the name, at the same moment.
+                Err(
+                    Error::NameTaken { .. }
+                    | Error::Store(StoreError::OtherVersion { kind: EntityKind::STREAM_TOKEN, .. }),
+                ) => Versioned { record, version } = self.versioned(digest).await?,
+                done => return done,
+            }
         }
     }
 
-    /// The agent that a token is bound to, if this asks for no other one.
-    async fn bound(&self, agent: AgentId, new: &NewExploration) -> Result<Agent> {
-        if let Some(name) = &new.name
-            && !matches!(self.named_agent(name).await, Ok(named) if named.id == agent)
-        {
+    /// Makes a token one for this agent.
+    async fn bind(
+        &self,
+        token: &Versioned<StreamToken>,
+        agent: Agent,
+        new: &NewExploration,
+    ) -> Result<Agent> {
+        let mut commit = Commit::new(self.engine.now());
+        commit.record(use_of(token, &agent, new, commit.at)?);
+        self.engine.commit(commit).await?;
+        Ok(agent)
+    }
+
+    /// The agent that a token is for, if this asks for no other one: its name may be another agent's by now.
+    async fn bound(&self, agent: AgentId, token: &StreamToken, new: &NewExploration) -> Result<Agent> {
+        let is_its_own = |name: &String| token.name.as_ref() == Some(name) || *name == agent.to_string();
+        if let Some(name) = new.name.as_ref().filter(|name| !is_its_own(name)) {
             return Err(Error::Invalid(format!(
                 "the token is for the stream of another agent than `{name}`: get one for that"
             )));
@@ -118,15 +150,18 @@ impl Client {
         self.agent(agent).await
     }
 
-    /// Whether nothing more can be done with a token.
-    async fn is_useless(&self, token: &StreamToken, now: Time) -> Result<bool> {
+    /// What can still be done with a token.
+    async fn use_of_token(&self, token: &StreamToken, now: Time) -> Result<TokenUse> {
         if token.expires.is_some_and(|expires| expires <= now) {
-            return Ok(true);
+            return Ok(TokenUse::None);
         }
-        match token.agent {
-            None => Ok(token.starts_until < now),
-            Some(agent) => Ok(token.updated + KEPT_AFTER_END < now && !self.is_active(agent).await?),
-        }
+        Ok(match token.agent {
+            None if token.starts_until < now => TokenUse::None,
+            None => TokenUse::Full,
+            Some(agent) if self.is_active(agent).await? => TokenUse::Full,
+            Some(_) if token.updated + KEPT_AFTER_END < now => TokenUse::None,
+            Some(_) => TokenUse::WholeStream,
+        })
     }
 
     /// The active agent of this name, or with this id, if there is one.
@@ -140,6 +175,33 @@ impl Client {
             Err(error) => Err(error),
         }
     }
+}
+
+/// What can still be done with a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TokenUse {
+    /// Nothing.
+    None,
+    /// Its agent has ended: whether all of the stream was received can be asked.
+    WholeStream,
+    /// It starts an agent, or follows one.
+    Full,
+}
+
+fn removed(token: &StreamToken) -> Write {
+    Write::PruneEntity(EntityKind::STREAM_TOKEN, token.digest.to_string())
+}
+
+/// The write that makes a token one for this agent, under the name by which it was asked for.
+pub(super) fn use_of(
+    token: &Versioned<StreamToken>,
+    agent: &Agent,
+    new: &NewExploration,
+    at: Time,
+) -> Result<RecordWrite> {
+    let (id, root, name) = (Some(agent.id), Some(agent.root), new.name.clone());
+    let used = StreamToken { agent: id, root, name, updated: at, ..token.record.clone() };
+    Ok(RecordWrite::of(&used)?.at_version(token.version))
 }
 
 impl Engine {

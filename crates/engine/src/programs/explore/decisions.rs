@@ -1,7 +1,8 @@
-//! What the model decides in an exploration, each with a schema of its own.
+//! What the model decides in an exploration, each with a schema of its own. The model reads what is said of a type and
+//! its fields here.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 
 use crate::{
     Interrupt,
@@ -17,39 +18,49 @@ pub(super) async fn decide<T: JsonSchema + DeserializeOwned>(
     Ok(serde_json::from_value(run.decide(name, DecisionRequest::of::<T>(instructions)).await??)?)
 }
 
-/// Whether the question is ambiguous (S3-R022).
+// S3-R022.
+/// Whether the question is ambiguous.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Clarification {
     /// Whether what the user wants can be understood in ways that lead to different work.
     pub(super) ambiguous: bool,
-    /// The one question that settles it; empty if it is clear.
+    /// The one question that settles it; null if it is clear.
+    #[serde(deserialize_with = "empty_if_null")]
+    #[schemars(extend("type" = ["string", "null"]))]
     pub(super) question: String,
 }
 
-/// Whether critical information is missing (S3-R029).
+// S3-R029.
+/// Whether critical information is missing.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Missing {
     /// Whether the work cannot begin without something that only the user knows.
     pub(super) missing: bool,
-    /// The next question to the user; empty if nothing is missing.
+    /// The next question to the user; null if nothing is missing.
+    #[serde(deserialize_with = "empty_if_null")]
+    #[schemars(extend("type" = ["string", "null"]))]
     pub(super) question: String,
 }
 
-/// The parts that children explore (S3-R036).
+// S3-R036.
+/// The parts that children explore.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Subquestions {
     /// None to four questions that do not depend on each other, each with all that must be known to answer it.
     pub(super) subquestions: Vec<String>,
 }
 
-/// The result, and whether the user is needed once more (S3-R051).
+// S3-R051.
+/// The result, and whether the user is needed once more.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(super) struct Summary {
     /// The whole answer for the user.
     pub(super) summary: String,
     /// Whether an answer of the user would change the result.
     pub(super) needs_more_info: bool,
-    /// That one question; empty if none is needed.
+    /// That one question; null if none is needed.
+    #[serde(deserialize_with = "empty_if_null")]
+    #[schemars(extend("type" = ["string", "null"]))]
     pub(super) question: String,
 }
 
@@ -77,6 +88,17 @@ impl MayAsk for Summary {
     }
 }
 
+/// Reads null as no words.
+fn empty_if_null<'de, D: Deserializer<'de>>(words: D) -> Result<String, D::Error> {
+    Ok(Option::deserialize(words)?.unwrap_or_default())
+}
+
+/// The longest question, in characters.
+const LONGEST_QUESTION: usize = 10_000;
+
+/// The question, cut where no person would read on.
 fn wanted(is_wanted: bool, question: &str) -> Option<&str> {
-    Some(question.trim()).filter(|question| is_wanted && !question.is_empty())
+    let question = question.trim();
+    let end = question.char_indices().nth(LONGEST_QUESTION).map_or(question.len(), |(at, _)| at);
+    Some(&question[..end]).filter(|question| is_wanted && !question.is_empty())
 }

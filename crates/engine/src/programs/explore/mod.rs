@@ -17,8 +17,8 @@ use decisions::{Clarification, MayAsk, Missing, Subquestions, Summary, decide};
 use settings::Settings;
 
 /// What the user reads if they leave a question open before there is any result.
-const NOTHING_YET: &str = "You left my question open, so I did not begin. Write to me with an answer whenever you \
-                           want me to.";
+const NOTHING_YET: &str =
+    "You left my question open, so I did not begin. Ask again, with what I wanted to know.";
 
 /// The program `explore` (S3, steps 1 to 6). An agent that works for another one does the main work alone.
 pub struct Explore;
@@ -43,8 +43,8 @@ impl Program for Explore {
                 Asked::LeftOpen => return Ok(run.say(NOTHING_YET)),
             }
         }
-        run.phase("explore", |run| explore(run, settings.clone()).boxed()).await?;
-        run.phase("summary", |run| sum_up(run, settings.summary.clone()).boxed()).await
+        let found = run.phase("explore", |run| explore(run, settings.clone()).boxed()).await?;
+        run.phase("summary", |run| sum_up(run, settings.summary.clone(), found.clone()).boxed()).await
     }
 
     fn tools(&self) -> &[&str] {
@@ -87,8 +87,9 @@ async fn ask_user(run: &mut Run<'_>, question: &str) -> Result<Asked, Interrupt>
     }
 }
 
-/// Has subquestions explored by children while the agent works itself, and waits for all of them.
-async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<(), Interrupt> {
+/// Has subquestions explored by children while the agent works itself, and waits for all of them. Returns what the agent
+/// itself found.
+async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<String, Interrupt> {
     let mut work = Vec::new();
     if run.depth() == 0 {
         let found: Subquestions = decide(run, "subquestions", settings.subquestions).await?;
@@ -97,36 +98,37 @@ async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<(), Interrupt>
         work.extend(found.take(settings.max_subquestions).map(|text| NewTask { kind: kind.clone(), text }));
     }
     let children = run.spawn("children", work).await?;
-    main_work(run).await?;
+    let found = main_work(run).await?;
     run.join(&children).await?;
-    Ok(())
+    Ok(found)
 }
 
 /// The main work. A limit of its loop ends the loop alone (S3-R045): what was found until then is summed up with what the
 /// children find. The kind says so, as for any run (`on_limit: finish`); otherwise the limit ends the run.
-async fn main_work(run: &mut Run<'_>) -> Result<(), Interrupt> {
+async fn main_work(run: &mut Run<'_>) -> Result<String, Interrupt> {
     match converse(run).await {
         Err(Interrupt::Stopped(stop))
             if stop.reason.is_of_loop() && run.kind().on_limit == OnLimit::Finish =>
         {
-            Ok(())
+            Ok(String::new())
         }
-        done => done.map(drop),
+        done => done,
     }
 }
 
 /// Sums up what the agent and its children found. A last question is asked only if its answer would change the result;
-/// without an answer, the result is what there is.
-async fn sum_up(run: &mut Run<'_>, instructions: String) -> Result<String, Interrupt> {
+/// without an answer, the result is what there is. A summary without words is what the agent itself found.
+async fn sum_up(run: &mut Run<'_>, instructions: String, found: String) -> Result<String, Interrupt> {
     let mut summary: Summary = decide(run, "decision", instructions.clone()).await?;
     if let Some(question) = summary.question()
         && ask_user(run, question).await? == Asked::Answered
     {
         summary = decide(run, "decision with the answer", instructions).await?;
     }
-    if !run.passes_output(&summary.summary).await? {
+    let result = if summary.summary.trim().is_empty() { found } else { summary.summary };
+    if !run.passes_output(&result).await? {
         let cause = "an output guardrail refused the summary";
         return Err(Interrupt::stopped(StopReason::ValidationFailed, cause));
     }
-    Ok(run.say(summary.summary))
+    Ok(run.say(result))
 }

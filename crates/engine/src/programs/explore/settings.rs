@@ -7,7 +7,7 @@ use crate::run::settings_of;
 
 /// `program_settings` of a kind with the program `explore`.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with the bounds and prompts of the program")]
 pub(super) struct Settings {
     /// The most questions for missing information.
     pub(super) max_questions: u32,

@@ -74,7 +74,11 @@ impl Run<'_> {
         let items = self.transcript.lend();
         let view = View::whole(&items, self.kind.limits.max_output_chars);
         let summary = self.summarize(view, SUMMARY).await;
-        let words = prompt::render_transcript(&View { digest: None, items: &items, ..view }, WORDS);
+        let words = prompt::render_transcript(
+            &View { digest: None, items: &items, ..view },
+            WORDS,
+            prompt::PerItem::Excerpt,
+        );
         self.transcript.give_back(items);
         let (summary, at) = (summary?, self.engine.now());
         let (Some(first), Some(last)) = (self.items().first(), self.items().last()) else { return Ok(()) };

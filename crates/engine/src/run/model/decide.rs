@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::prompt::{self, RenderedDecision};
 use crate::run::{
-    Interrupt, Result, Run,
+    Interrupt, Result, Run, Stop,
     model::call::{Answered, Wanted},
 };
 
@@ -78,14 +78,21 @@ impl DecisionRequest {
 pub struct DecisionFailed {
     /// The name of the decision, with its phase.
     pub name: String,
-    /// The cause: the last answer did not fit the schema, no model could answer, or a limit was reached.
+    /// Why, in words for people: the last answer did not fit the schema, no model could answer, or a limit was reached.
     pub why: String,
+    /// The same for logs and programs, where it says more: it names models, addresses and accounts.
+    pub cause: Option<String>,
 }
 
 /// Ends the run of a program that cannot go on without the decision.
 impl From<DecisionFailed> for Interrupt {
     fn from(failed: DecisionFailed) -> Self {
-        Self::stopped(StopReason::ModelFailed, failed.to_string())
+        let text = failed.to_string();
+        let cause = match failed.cause {
+            Some(why) => DecisionFailed { why, cause: None, ..failed }.to_string(),
+            None => text.clone(),
+        };
+        Self::Stopped(Stop { reason: StopReason::ModelFailed, text, cause })
     }
 }
 
@@ -116,22 +123,22 @@ impl Run<'_> {
         Ok(match decision.outcome {
             DecisionOutcome::Value(value) => Ok(value),
             DecisionOutcome::Refused { why, .. } | DecisionOutcome::Failed(why) => {
-                Err(DecisionFailed { name: decision.name, why })
+                Err(DecisionFailed { name: decision.name, why, cause: decision.cause })
             }
         })
     }
 
     async fn ask_for_decision(&mut self, key: StepKey, wanted: DecisionRequest) -> Result<(Decision, u32)> {
         let name = key.name().unwrap_or_default().to_owned();
-        let schema = TextSchema::new(&wanted.schema)
+        let form = Form::new(&wanted.schema)
             .map_err(|error| Interrupt::failed(format!("the decision `{name}` cannot be made: {error}")))?;
         self.ready_for_step().await?;
         if let Some(met) = self.has_no_room() {
-            return Ok((failed(name, met), 1));
+            return Ok((failed(name, met, None), 1));
         }
         let attempts = wanted.attempts;
         let recorded = self.recorded(wanted);
-        let mut prompt = self.prompt_of(&name, &recorded);
+        let mut request = self.prompt_of(&name, &recorded);
         let (items, run) = (self.items(), self.record.id);
         let mut given = u32::try_from(prompt::refused(items, run, &name).count()).unwrap_or(u32::MAX);
         // On record once, with the first answer.
@@ -139,19 +146,19 @@ impl Run<'_> {
         let mut recorded = (before != Some(&recorded)).then(|| Box::new(recorded));
         let mut tries = 0;
         loop {
-            let (reply, made, asked) = match self.ask_model(&key, &Wanted::Decision(&prompt)).await {
+            let (reply, made, asked) = match self.ask_model(&key, &Wanted::Decision(&request)).await {
                 Ok(Answered { reply, attempts, asked }) => (reply, attempts, asked),
                 Err(Interrupt::Stopped(stop))
                     if matches!(stop.reason, StopReason::ModelFailed | StopReason::EmptyResponse) =>
                 {
-                    return Ok((failed(name, stop.cause), tries.max(1)));
+                    return Ok((failed(name, stop.text, Some(stop.cause)), tries.max(1)));
                 }
                 Err(interrupt) => return Err(interrupt),
             };
             (tries, given) = (tries + made, given + 1);
             let at = self.engine.now();
             self.count(&reply.used(), at);
-            let (outcome, why) = match read(&reply.text, &schema) {
+            let (outcome, why) = match form.read(&reply.text) {
                 Ok(value) => (DecisionOutcome::Value(Value::Object(value)), None),
                 Err(why) if given >= attempts => {
                     (DecisionOutcome::Failed(format!("the answer is not valid: {why}")), None)
@@ -162,10 +169,11 @@ impl Run<'_> {
                 }
             };
             let (used, asked) = (Some(reply.used()), Some(Box::new(asked)));
-            let decision = Decision { name: name.clone(), outcome, used, asked, prompt: recorded.take() };
+            let (name, prompt) = (name.clone(), recorded.take());
+            let decision = Decision { name, outcome, used, asked, prompt, cause: None };
             let Some(why) = why else { return Ok((decision, tries)) };
-            tracing::warn!(decision = name, why, "a decision does not fit its schema; asking again");
-            prompt.refuse(reply.text, &why);
+            tracing::warn!(decision = decision.name, why, "a decision does not fit its schema; asking again");
+            request.refuse(reply.text, &why);
             // On record before the model is asked again: a crash repeats no answer that is paid for.
             let item = self.append(ItemBody::Decision(decision), at);
             self.batch.push(item);
@@ -231,42 +239,65 @@ pub(in crate::run) fn weight(request: &Request) -> usize {
 }
 
 /// Returns a decision that no model has answered.
-fn failed(name: String, why: String) -> Decision {
-    Decision { name, outcome: DecisionOutcome::Failed(why), used: None, asked: None, prompt: None }
+fn failed(name: String, why: String, cause: Option<String>) -> Decision {
+    Decision { name, outcome: DecisionOutcome::Failed(why), used: None, asked: None, prompt: None, cause }
 }
 
-/// Returns the first JSON object of a text that satisfies the schema, whatever surrounds it: fences, words, other
-/// objects.
-///
-/// # Errors
-/// What is wrong with the first object, or that there is none.
-fn read(text: &str, schema: &TextSchema) -> std::result::Result<Map<String, Value>, String> {
-    let mut first = None;
-    let mut rest = text;
-    while let Some(start) = rest.find('{') {
-        rest = &rest[start..];
-        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
-        match values.next() {
-            Some(Ok(object)) => {
-                rest = &rest[values.byte_offset()..];
-                let object = Value::Object(object);
-                if let Err(error) = check_nesting(&object) {
-                    first.get_or_insert_with(|| format!("it is {error}"));
-                    continue;
+/// The form that an answer must have.
+struct Form {
+    schema: TextSchema,
+    /// The fields that it may have, if it may have no others.
+    fields: Option<Vec<String>>,
+}
+
+impl Form {
+    fn new(schema: &Value) -> entourage_tools::Result<Self> {
+        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
+        let named = || schema.get("properties").and_then(Value::as_object);
+        let fields = named().filter(|_| is_closed).map(|named| named.keys().cloned().collect());
+        Ok(Self { schema: TextSchema::new(schema)?, fields })
+    }
+
+    /// Returns the first JSON object of a text that has this form, whatever surrounds it: fences, words, other objects.
+    ///
+    /// # Errors
+    /// What is wrong with the first object, or that there is none.
+    fn read(&self, text: &str) -> std::result::Result<Map<String, Value>, String> {
+        let mut first = None;
+        let mut rest = text;
+        while let Some(start) = rest.find('{') {
+            rest = &rest[start..];
+            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
+            match values.next() {
+                Some(Ok(object)) => {
+                    rest = &rest[values.byte_offset()..];
+                    match self.check(object) {
+                        Ok(object) => return Ok(object),
+                        Err(why) => drop(first.get_or_insert(why)),
+                    }
                 }
-                match (schema.mistakes_of(&object), object) {
-                    (None, Value::Object(object)) => return Ok(object),
-                    (mistakes, _) => first = first.or(mistakes),
+                Some(Err(error)) => {
+                    first.get_or_insert_with(|| format!("its JSON is not whole: {error}"));
+                    rest = &rest[1..];
                 }
+                None => break,
             }
-            Some(Err(error)) => {
-                first.get_or_insert_with(|| format!("its JSON is not whole: {error}"));
-                rest = &rest[1..];
-            }
-            None => break,
+        }
+        Err(first.unwrap_or_else(|| "it has no JSON object".to_owned()))
+    }
+
+    /// Returns the object, without fields that the schema forbids: weak models add reasons of their own.
+    fn check(&self, mut object: Map<String, Value>) -> std::result::Result<Map<String, Value>, String> {
+        if let Some(fields) = &self.fields {
+            object.retain(|name, _| fields.contains(name));
+        }
+        let object = Value::Object(object);
+        check_nesting(&object).map_err(|error| format!("it is {error}"))?;
+        match (self.schema.mistakes_of(&object), object) {
+            (None, Value::Object(object)) => Ok(object),
+            (mistakes, _) => Err(mistakes.unwrap_or_default()),
         }
     }
-    Err(first.unwrap_or_else(|| "it has no JSON object".to_owned()))
 }
 
 #[cfg(test)]
@@ -275,10 +306,12 @@ mod tests {
 
     use super::*;
 
-    fn schema() -> TextSchema {
-        TextSchema::new(
-            &json!({ "type": "object", "properties": { "yes": { "type": "boolean" } }, "required": ["yes"] }),
-        )
+    /// A form that leaves other fields open, or forbids them.
+    fn form(others: bool) -> Form {
+        Form::new(&json!({
+            "type": "object", "properties": { "yes": { "type": "boolean" } }, "required": ["yes"],
+            "additionalProperties": others,
+        }))
         .unwrap()
     }
 
@@ -291,13 +324,15 @@ mod tests {
             r#"{"no": 1} {"yes": true}"#,
         ] {
             assert_eq!(
-                read(text, &schema()).unwrap(),
+                form(true).read(text).unwrap(),
                 *json!({ "yes": true }).as_object().unwrap(),
                 "{text}"
             );
         }
-        let kept = read(r#"{"yes":true,"why":{"a":[1]}}"#, &schema()).unwrap();
+        let [kept, dropped] =
+            [true, false].map(|others| form(others).read(r#"{"yes":true,"why":{"a":[1]}}"#).unwrap());
         assert_eq!(kept["why"], json!({ "a": [1] }), "unknown fields are kept");
+        assert_eq!(Value::Object(dropped), json!({ "yes": true }), "unless the schema forbids them");
     }
 
     #[test]
@@ -308,7 +343,7 @@ mod tests {
             (r#"{"yes": "maybe"}"#, "/yes"),
             ("[true]", "no JSON object"),
         ] {
-            let problem = read(text, &schema()).unwrap_err();
+            let problem = form(false).read(text).unwrap_err();
             assert!(problem.contains(why), "{text}: {problem}");
         }
     }

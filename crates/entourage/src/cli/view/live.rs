@@ -135,8 +135,13 @@ impl Live {
             Status::Succeeded => String::new(),
             _ => format!(" {}", progress.doing(member)),
         };
+        // Which of several agents of one kind it is.
+        let about = match member.id == self.root {
+            true => String::new(),
+            false => format!(" “{}”", describe::cut(&member.title, 40)),
+        };
         let (branch, sign) = (self.paint.dim(branch), self.paint.status(member.shown(), sign));
-        text![branch, sign, " ", self.paint.bold(&member.kind), self.paint.dim(doing)]
+        text![branch, sign, " ", self.paint.bold(&member.kind), about, self.paint.dim(doing)]
     }
 
     /// The end of the text that is being streamed, by the agent that wrote last.

@@ -9,7 +9,7 @@ use axum::{
 };
 use entourage_api::{Problem as ProblemDocument, schema};
 use entourage_engine::{Client, Error, Overrides};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -21,7 +21,9 @@ use crate::{
     views::explorer::{Done, ExplorerAgent, ExplorerEntry, NoAgent, messages},
 };
 
-type ExplorerTree = BTreeMap<String, ExplorerEntry>;
+/// The active agents by their ids.
+#[derive(Serialize, ToSchema)]
+struct ExplorerTree(BTreeMap<String, ExplorerEntry>);
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -34,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Get the tree of active agents
 ///
 /// All agents that are at work, wait, or have something to read, by their ids; `{}` if there is none. Without what they
-/// said. `GET /v1/agents/active` has the same with the numbers of the last events.
+/// said; long contents and comments are cut, and whole under `GET /agent/{id}`. `GET /v1/agents/active` has the same with the numbers of the last events.
 #[utoipa::path(
     get, path = "/agent/tree", tag = "explorations", operation_id = "getAgentTree",
     responses((status = 200, description = "The agents by their ids.", body = ExplorerTree), Failures)
@@ -42,10 +44,10 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 async fn tree(caller: Caller) -> Result<Json<ExplorerTree>, Problem> {
     let tree = caller.client.active_tree(None).await?;
     let entries = tree.agents.into_iter().map(|active| (active.name.clone(), ExplorerEntry::from(active)));
-    Ok(Json(entries.collect()))
+    Ok(Json(ExplorerTree(entries.collect())))
 }
 
-/// Get an agent, active or not, with all that was said
+/// Get an agent, active or not, with what was said
 #[utoipa::path(
     get, path = "/agent/{id}", tag = "explorations", operation_id = "getExplorerAgent",
     params(("id" = schema::ExplorerAgentId, Path, description = "The id that its caller gave it, or its own.")),
@@ -62,8 +64,8 @@ async fn get(caller: Caller, Id(name): Id<String>) -> Result<Response, Problem> 
         }
         agent => agent?,
     };
-    let messages = messages(&caller.client, &agent.agent).await?;
-    Ok(Json(ExplorerAgent { entry: agent.into(), messages }).into_response())
+    let (messages, earlier_items) = messages(&caller.client, &agent.agent).await?;
+    Ok(Json(ExplorerAgent { entry: agent.into(), messages, earlier_items }).into_response())
 }
 
 /// What is to be set; what is left out stays as it is.

@@ -2,8 +2,9 @@
 
 use axum::{
     extract::{FromRequestParts, State},
-    http::{StatusCode, request::Parts},
+    http::{Method, StatusCode, Uri, header::ALLOW, request::Parts},
     response::{IntoResponse, Response},
+    routing::head,
 };
 use entourage_engine::{
     Client, EarlierMessage, Error, ExplorationInput, NewExploration, Speaker,
@@ -18,6 +19,7 @@ use crate::{
     Problem,
     auth::StreamGrant,
     extract::{Body, Caller, Filter, IdempotencyKey},
+    problem::method_not_allowed,
     routes::{
         failures::{Conflict, Failures, Gone},
         sse::{EventSource, ended, message, streamed},
@@ -27,7 +29,12 @@ use crate::{
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(follow, begin))
+    // Otherwise HEAD would be a GET, which starts an agent.
+    OpenApiRouter::new().routes(routes!(follow, begin)).route("/agent/stream", head(no_head))
+}
+
+async fn no_head(method: Method, uri: Uri) -> impl IntoResponse {
+    ([(ALLOW, "GET,POST")], method_not_allowed(method, uri).await)
 }
 
 /// Which agent is started or followed.
@@ -35,7 +42,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 #[into_params(parameter_in = Query)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FollowExploration {
-    /// What to explore; needed to start an agent.
+    /// What to explore; needed to start an agent. Without it the agent is followed, also if it has ended.
     pub(super) prompt: Option<String>,
     /// The id of the agent. If one of this id is active, it is followed from its beginning, and none is started.
     pub(super) agent_id: Option<String>,
@@ -54,7 +61,8 @@ impl<S: Send + Sync> FromRequestParts<S> for LastPosition {
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
         let Some(header) = parts.headers.get("last-event-id") else { return Ok(Self(None)) };
-        let text = header.to_str().unwrap_or_default().trim();
+        let unreadable = |_| Problem::bad_header("`Last-Event-ID`: no position has such characters");
+        let text = header.to_str().map_err(unreadable)?.trim();
         // A browser that has seen no id yet may send an empty one.
         if text.is_empty() {
             return Ok(Self(None));
@@ -62,6 +70,29 @@ impl<S: Send + Sync> FromRequestParts<S> for LastPosition {
         text.parse().map(|position| Self(Some(position))).map_err(|error: entourage_engine::Error| {
             Problem::bad_header(format!("`Last-Event-ID`: {error}"))
         })
+    }
+}
+
+/// Whether a browser opens the address as a page, or fetches it in advance: a link must not start work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PageVisit {
+    Yes,
+    No,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PageVisit {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let says = |name: &str, word: &str| {
+            let all = parts.headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            all.flat_map(|value| value.split([',', ';'])).any(|one| one.trim().eq_ignore_ascii_case(word))
+        };
+        let is_visit = says("sec-fetch-mode", "navigate")
+            || says("sec-purpose", "prefetch")
+            || says("purpose", "prefetch")
+            || says("accept", "text/html");
+        Ok(if is_visit { Self::Yes } else { Self::No })
     }
 }
 
@@ -88,13 +119,14 @@ impl<S: Send + Sync> FromRequestParts<S> for LastPosition {
 async fn follow(
     caller: Caller,
     grant: Option<StreamGrant>,
+    visit: PageVisit,
     Filter(query): Filter<FollowExploration>,
     LastPosition(last): LastPosition,
     State(served): State<AppState>,
 ) -> Result<Response, Problem> {
     // Before an agent is started that nobody could follow.
     let (client, opened) = served.streams.open(&caller.client)?;
-    let agent = chosen(&client, grant, query, last.as_ref()).await?;
+    let agent = chosen(&client, grant, query, last.as_ref(), visit).await?;
     let stream = client.follow_explorer(agent, last).await?;
     respond(stream, opened, caller, served).await
 }
@@ -105,12 +137,29 @@ pub(super) async fn chosen(
     grant: Option<StreamGrant>,
     query: FollowExploration,
     last: Option<&Position>,
+    visit: PageVisit,
 ) -> Result<entourage_types::AgentId, Problem> {
     let FollowExploration { prompt, agent_id: name, parent_id: parent, .. } = query;
     if let Some(last) = last {
-        let is_for_it = grant.is_none_or(|grant| grant.0.record.agent == Some(last.agent()));
-        let other = || Problem::unauthorized("the token is for the stream of another agent");
-        return if is_for_it { Ok(client.agent(last.agent()).await?.id) } else { Err(other()) };
+        if grant.is_some_and(|grant| grant.0.record.agent != Some(last.agent())) {
+            return Err(Problem::unauthorized("the token is for the stream of another agent"));
+        }
+        let agent = client.agent(last.agent()).await?.id;
+        return match name {
+            Some(name) if !client.was_named(agent, &name).await? => Err(Problem::bad_header(format!(
+                "`Last-Event-ID` is of another stream than that of `{name}`"
+            ))),
+            _ => Ok(agent),
+        };
+    }
+    // Without anything to explore it is followed, also if it has ended.
+    if let (None, None, Some(name)) = (&prompt, &grant, &name) {
+        return Ok(client.named_agent(name).await?.id);
+    }
+    if visit == PageVisit::Yes {
+        return Err(Problem::page_visit(
+            "a link or a preview starts no agent: open the stream by `EventSource`, or by another client",
+        ));
     }
     let new = NewExploration { name, parent, ..NewExploration::of(prompt.unwrap_or_default()) };
     if let Some(StreamGrant(token)) = grant {
@@ -143,9 +192,8 @@ struct BeginExploration {
     /// The id of the active agent below which it is put.
     parent_id: Option<String>,
     /// Whatever is to be kept with it.
-    #[serde(default)]
-    #[schema(value_type = Object)]
-    metadata: Map<String, Value>,
+    #[schema(value_type = Option<Object>)]
+    metadata: Option<Map<String, Value>>,
 }
 
 /// A message of the AI SDK, of which the text counts.
@@ -179,9 +227,7 @@ impl From<GivenMessage> for EarlierMessage {
     fn from(GivenMessage { role, content }: GivenMessage) -> Self {
         let content = match content {
             GivenContent::Text(text) => text,
-            GivenContent::Parts(parts) => {
-                parts.into_iter().map(|TextPart::Text { text }| text).collect::<Vec<_>>().join("\n")
-            }
+            GivenContent::Parts(parts) => parts.into_iter().map(|TextPart::Text { text }| text).collect(),
         };
         Self { role, content }
     }
@@ -216,6 +262,7 @@ async fn begin(
             ExplorationInput::Messages(messages.into_iter().map(EarlierMessage::from).collect())
         }
     };
+    let metadata = metadata.unwrap_or_default();
     let new = NewExploration { input, name, parent, metadata, kind: None };
     let (client, opened) = served.streams.open(&caller.client)?;
     let agent = client.explore(new, key.as_deref()).await?;

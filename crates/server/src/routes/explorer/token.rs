@@ -1,6 +1,6 @@
 //! Tokens for clients that cannot send headers.
 
-use axum::{Json, http::StatusCode};
+use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::schema;
 use entourage_types::Time;
 use serde::{Deserialize, Serialize};
@@ -48,8 +48,10 @@ struct MadeStreamToken {
 )]
 async fn make(
     caller: Caller,
+    State(served): State<AppState>,
     Body(MakeStreamToken { agent_id }): Body<MakeStreamToken>,
 ) -> Result<(StatusCode, Json<MadeStreamToken>), Problem> {
     let (token, made) = caller.client.stream_token(agent_id.as_deref(), caller.until).await?;
-    Ok((StatusCode::CREATED, Json(MadeStreamToken { token, expires_at: made.starts_until })))
+    let (token, expires_at) = (served.seal.sealed(&token), made.starts_until);
+    Ok((StatusCode::CREATED, Json(MadeStreamToken { token, expires_at })))
 }

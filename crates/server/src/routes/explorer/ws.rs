@@ -15,6 +15,7 @@ use entourage_engine::{
     explorer::{Chunk, ExplorerStream, Position},
 };
 use entourage_types::AgentId;
+use futures::SinkExt as _;
 use serde::{Deserialize, Serialize};
 use tokio_tungstenite::tungstenite;
 use tracing::Instrument as _;
@@ -22,7 +23,7 @@ use utoipa::IntoParams;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
-    stream::{FollowExploration, LastPosition, chosen},
+    stream::{FollowExploration, LastPosition, PageVisit, chosen},
     upstream::{heard, not_a_text},
 };
 use crate::{
@@ -106,7 +107,8 @@ async fn open(
     // Before an agent is started that nobody could follow.
     let (client, opened) = served.streams.open(&caller.client)?;
     let query = FollowExploration { prompt, agent_id, parent_id, token };
-    let agent = chosen(&client, grant, query, last.as_ref()).await?;
+    // No link opens a WebSocket.
+    let agent = chosen(&client, grant, query, last.as_ref(), PageVisit::No).await?;
     let chunks = client.follow_explorer(agent, last).await?;
     let heartbeat = served.heartbeat;
     let ended = ended(caller.until, served);
@@ -183,8 +185,10 @@ impl Session {
                 said = self.socket.recv() => match said {
                     Some(Ok(Message::Text(text))) => self.answer(&text).await,
                     Some(Ok(Message::Binary(_))) => self.send(&not_a_text()).await,
-                    // The library answers pings.
-                    Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(()),
+                    // The library has queued the answer. Nothing more is read before it is sent: a client that reads
+                    // nothing would fill the memory with answers.
+                    Some(Ok(Message::Ping(_))) => self.socket.flush().await,
+                    Some(Ok(Message::Pong(_))) => Ok(()),
                     Some(Ok(Message::Close(_))) => return Goodbye::Theirs,
                     Some(Err(error)) => return unreadable(error),
                     None => return Goodbye::Lost,

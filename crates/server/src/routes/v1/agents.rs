@@ -9,7 +9,7 @@ use entourage_api::{
     ActiveAgents, Agent, AgentOrder, Child, CreateAgent, Item, ItemPage, List, ListAgents, ListChildren,
     ListItems, ModelRequest, Page, ShowTimeline, ShowTree, ShownTree, TimelineBucket, Why, schema,
 };
-use entourage_engine::{AgentFilter, Error, ItemQuery, NewAgent};
+use entourage_engine::{AgentFilter, Client, Error, ItemQuery, NewAgent};
 use entourage_types::AgentId;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -82,13 +82,24 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<Agent
     let ListAgents { roots, status, waiting_on, kind, text: title, tree: root, unread, order, .. } = query;
     let (parent, client) = (None, &caller.client);
     let of = |page| AgentFilter { roots, status, root, parent, kind, waiting_on, title, unread, page };
-    Ok(Json(match order.unwrap_or(AgentOrder::Created) {
+    let mut agents: AgentPage = match order.unwrap_or(AgentOrder::Created) {
         AgentOrder::Created => paging.narrowed(|page| client.find_agents(of(page))).await?,
         AgentOrder::Updated if unread => {
             return Err(Problem::bad_query("unread: cannot be combined with `order=updated`"));
         }
         AgentOrder::Updated => paging.narrowed(|page| client.latest_agents(of(page))).await?,
-    }))
+    };
+    add_names(client, &mut agents.data).await?;
+    Ok(Json(agents))
+}
+
+/// Adds the names that agents were given.
+async fn add_names(client: &Client, agents: &mut [Agent]) -> Result<(), Problem> {
+    let ids: Vec<AgentId> = agents.iter().map(|agent| agent.id).collect();
+    for (agent, name) in agents.iter_mut().zip(client.given_names(&ids).await?) {
+        agent.name = name;
+    }
+    Ok(())
 }
 
 /// The agent of this name, if there is one: a page with one entry at most.
@@ -102,11 +113,12 @@ async fn named(caller: &Caller, name: &str, query: &ListAgents) -> Result<AgentP
     if *query != alone {
         return Err(Problem::bad_query("name: cannot be combined with other conditions"));
     }
-    let data = match caller.client.named_agent(name).await {
+    let mut data = match caller.client.named_agent(name).await {
         Ok(agent) => vec![Agent::from(agent)],
         Err(Error::NotFound { .. }) => Vec::new(),
         Err(error) => return Err(error.into()),
     };
+    add_names(&caller.client, &mut data).await?;
     Ok(Page { data, next_cursor: None })
 }
 
@@ -154,7 +166,9 @@ async fn children(
     responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
-    Ok(Json(caller.client.agent(id).await?.into()))
+    let mut agent = Agent::from(caller.client.agent(id).await?);
+    add_names(&caller.client, std::slice::from_mut(&mut agent)).await?;
+    Ok(Json(agent))
 }
 
 /// Say why an agent does not go on: the last cause, through the agents that it waits for
@@ -181,7 +195,8 @@ async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree
     }
     let agents = caller.client.tree(id).await?;
     let root = agents.first().map_or(id, |agent| agent.root);
-    let tree = views::tree(agents, &caller.client.tree_usage(root).await?);
+    let names = caller.client.names_in(root).await?;
+    let tree = views::tree(agents, &caller.client.tree_usage(root).await?, &names);
     let tree = tree.ok_or_else(|| Problem::not_found(format!("there is no tree of agent `{id}`")))?;
     Ok(Json(ShownTree::Now(Box::new(tree))))
 }

@@ -44,11 +44,14 @@ pub(crate) struct ExplorerEntry {
 
 /// An agent, with all that was said.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct ExplorerAgent {
     #[serde(flatten)]
     pub(crate) entry: ExplorerEntry,
-    /// All that was said, oldest first.
+    /// What was said, oldest first; only the last of it where it is long.
     pub(crate) messages: Vec<ExplorerMessage>,
+    /// How many items of its transcript come before these; `GET /v1/agents/{id}/items` has them.
+    pub(crate) earlier_items: u64,
 }
 
 impl From<ActiveAgent> for ExplorerEntry {

@@ -1,21 +1,23 @@
 //! What was said in an exploration, as the AI SDK's messages (`CoreMessage` of its version 4).
 
+use std::collections::{HashMap, hash_map::Entry};
+
+use entourage_api::schema;
 use entourage_engine::{Client, ItemQuery, Result};
-use entourage_types::{Agent, Item, ItemBody, Output, Turn};
+use entourage_types::{Agent, AgentId, AgentState, Author, Item, ItemBody, Message, Output, Turn, Unread};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::page::BYTES;
-
-/// How many items are read at once.
-const ITEMS: u32 = 1_000;
+/// How much of a transcript is shown, in bytes, and in items.
+const MOST_BYTES: usize = 4 << 20;
+const MOST_ITEMS: u32 = 10_000;
 
 /// A message.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(tag = "role", rename_all = "lowercase")]
 pub(crate) enum ExplorerMessage {
-    /// What the person said, or another agent.
+    /// What the person said.
     User {
         /// Their words.
         content: String,
@@ -30,10 +32,17 @@ pub(crate) enum ExplorerMessage {
         /// One result.
         content: Vec<ToolResult>,
     },
-    /// What the engine told the agent.
+    /// What the engine or another agent told the agent.
     System {
-        /// Its words.
+        /// The words.
         content: String,
+        /// The agent whose words these are; left out of what the engine told.
+        #[serde(rename = "agentId", skip_serializing_if = "Option::is_none")]
+        agent_id: Option<String>,
+        /// How the work of that agent ended, if it is its result.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::AgentState>)]
+        status: Option<AgentState>,
     },
 }
 
@@ -73,21 +82,37 @@ pub(crate) struct ToolResult {
     is_error: bool,
 }
 
-/// All that was said to and by an agent, oldest first.
-pub(crate) async fn messages(client: &Client, agent: &Agent) -> Result<Vec<ExplorerMessage>> {
-    let (mut messages, mut from) = (Vec::new(), 0);
-    loop {
-        let page = ItemQuery { bytes: BYTES, ..ItemQuery::of(agent.id, from, ITEMS) };
-        let items = client.transcript_part(page).await?;
-        let Some(last) = items.last() else { return Ok(messages) };
-        from = last.seq + 1;
-        messages.extend(items.into_iter().filter_map(message));
+/// What was said to and by an agent, oldest first, and how many items of its transcript come before that: only the last
+/// of a long one is shown.
+pub(crate) async fn messages(client: &Client, agent: &Agent) -> Result<(Vec<ExplorerMessage>, u64)> {
+    let last =
+        ItemQuery { before: Some(agent.items), bytes: MOST_BYTES, ..ItemQuery::of(agent.id, 0, MOST_ITEMS) };
+    let items = client.transcript_part(last).await?;
+    let left_out = items.first().map_or(agent.items, |first| first.seq);
+    let mut names = HashMap::new();
+    for item in &items {
+        if let ItemBody::Message(Message { from: Author::Agent { id, .. }, .. }) = &item.body
+            && let Entry::Vacant(place) = names.entry(*id)
+        {
+            place.insert(client.agent_name(*id).await?);
+        }
     }
+    Ok((items.into_iter().filter_map(|item| message(item, &names)).collect(), left_out))
 }
 
-fn message(item: Item) -> Option<ExplorerMessage> {
+fn message(item: Item, names: &HashMap<AgentId, String>) -> Option<ExplorerMessage> {
     Some(match item.body {
-        ItemBody::Message(message) => ExplorerMessage::User { content: message.text },
+        ItemBody::Message(Message { from: Author::User, text, .. }) => {
+            ExplorerMessage::User { content: text }
+        }
+        ItemBody::Message(Message { from: Author::Agent { id, .. }, text, ended, .. }) => {
+            ExplorerMessage::System {
+                content: text,
+                agent_id: names.get(&id).cloned(),
+                status: ended.map(|ended| AgentState::of(ended, None, Unread::Nothing)),
+            }
+        }
+        ItemBody::Message(Message { from: Author::Trigger { .. }, text, .. }) => told(text),
         ItemBody::Turn(Turn { text, calls, .. }) => {
             let said = Some(AssistantPart::Text { text: text.clone() }).filter(|_| !text.is_empty());
             let called = calls.into_iter().map(|call| AssistantPart::ToolCall {
@@ -105,8 +130,13 @@ fn message(item: Item) -> Option<ExplorerMessage> {
                 is_error: error,
             }],
         },
-        ItemBody::Notice(notice) => ExplorerMessage::System { content: notice.text },
+        ItemBody::Notice(notice) => told(notice.text),
         // What it was to know beside the conversation, and what it decided, are no messages.
         ItemBody::Context(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => return None,
     })
+}
+
+/// What the engine told the agent.
+const fn told(content: String) -> ExplorerMessage {
+    ExplorerMessage::System { content, agent_id: None, status: None }
 }
