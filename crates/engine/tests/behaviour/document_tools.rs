@@ -1,18 +1,24 @@
 //! Documents as agents write them: with the output of the call, by the rules that hold for a person, and once wherever
 //! the process dies.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicU32, Ordering},
+};
 
 use async_trait::async_trait;
-use entourage_engine::{Client, ExpectedVersion, Kinds, Page};
+use entourage_engine::{Client, Engine, ExpectedVersion, Kinds, Page};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, MemoryStore, Store, Write};
+use entourage_store::{
+    Commit, Committed, Expect, MemoryStore, Result as StoreResult, Store, StoreLayer, Write,
+};
 use entourage_testkit::{Story, World};
 use entourage_tools::{
     Caller, Context, CreateDocument, Done, EditDocument, Effect, Outcome, RewriteDocument, Tool, Toolbox,
 };
 use entourage_types::{
-    Agent, Change, DocumentId, Editor, ItemBody, Kind, Output, Owner, Project, ProjectId, Time, ToolSpec,
+    Agent, Change, DocumentId, Editor, EntityKind, ItemBody, Kind, Output, Owner, Project, ProjectId, Time,
+    ToolSpec,
 };
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -228,6 +234,64 @@ async fn a_name_that_is_taken_meanwhile_is_an_error_of_the_call() {
     })
     .await;
     assert!(output.error && output.text.contains("there is no project"), "{output:?}");
+}
+
+/// Another writer that is first, twice for each edit and each creation of an agent.
+#[derive(Default)]
+struct Overtaken {
+    edits: AtomicU32,
+    creations: AtomicU32,
+}
+
+#[async_trait]
+impl StoreLayer for Overtaken {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
+        let is_of_document =
+            |write: &Write| matches!(write, Write::Record(record, _) if record.kind == EntityKind::DOCUMENT);
+        let counts = |expect: &Expect| matches!(expect, Expect::Version(EntityKind::COUNTER, ..));
+        if commit.fence.is_some() && commit.writes.iter().any(is_of_document) {
+            let model = Arc::new(ScriptedModel::new([]));
+            let other = Engine::builder(Arc::clone(store), model).build().client(Owner::local());
+            let kitchen = other.project_named("Kitchen").await.unwrap().unwrap().id;
+            if !commit.expect.iter().any(counts) {
+                if self.edits.fetch_add(1, Ordering::SeqCst) < 2 {
+                    let soup = other.document_named(kitchen, "Soup").await.unwrap().unwrap();
+                    let change = content(format!("{} More.", soup.content));
+                    other.change_document(soup.head.id, change, ExpectedVersion::Any).await.unwrap();
+                }
+            } else {
+                let n = self.creations.fetch_add(1, Ordering::SeqCst);
+                if n < 2 {
+                    other.create_document(new(kitchen, &format!("Other {n}"), "")).await.unwrap();
+                }
+            }
+        }
+        store.commit(commit).await
+    }
+}
+
+/// A call that finds its version or its number taken in the commit of its output begins again, with what is there then.
+#[tokio::test]
+async fn an_edit_that_loses_the_race_for_a_version_begins_again() {
+    let edit = json!({"document": "Soup", "edits": [{"old": "Water", "new": "Wine"}]});
+    let model = calling(vec![
+        Script::call("edit_document", edit),
+        Script::call("create_document", json!({"name": "Bread"})),
+    ]);
+    let world = World::builder(model).kinds(editor()).tools(first_tools()).store(MemoryStore::default());
+    let world = world.between(Overtaken::default()).start().await;
+    let client = world.client();
+    let kitchen = new_project(&client, "Kitchen").await.id;
+    let soup = client.create_document(new(kitchen, "Soup", "Water.")).await.unwrap().head.id;
+    let agent = world.ask("Go.").await;
+    world.ended(agent.id).await;
+    let outputs = outputs(&client, &agent).await;
+    assert!(outputs.iter().all(|output| !output.error), "{outputs:?}");
+    assert_eq!(versions(&client, soup).await.last().unwrap().content, "Wine. More. More.");
+    let documents = client.documents(kitchen).await.unwrap();
+    let numbers: Vec<_> =
+        documents.iter().map(|document| (&*document.head.name, document.head.number)).collect();
+    assert_eq!(numbers, [("Soup", 1), ("Other 0", 2), ("Other 1", 3), ("Bread", 4)]);
 }
 
 /// The text and the version of the document of this name.
