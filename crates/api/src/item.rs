@@ -282,7 +282,9 @@ pub struct RunOptions {
 }
 
 impl From<types::RunOptions> for RunOptions {
-    fn from(types::RunOptions { depth, max_depth, max_steps, validator }: types::RunOptions) -> Self {
+    fn from(
+        types::RunOptions { depth, max_depth, max_steps, validator, about: _ }: types::RunOptions,
+    ) -> Self {
         Self { depth, max_depth, max_steps, validator }
     }
 }

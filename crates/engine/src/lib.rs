@@ -62,7 +62,7 @@ pub use client::{
     Cause, ChatMessage, Child, Client, DiffHunk, DiffLine, DocumentDiff, EarlierMessage, EngineState, Entry,
     EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile, FailedAttempt, FoundDocument,
     FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed,
-    NestedRunRef, NewAgent, NewExploration, NewProject, NewSchedule, Overrides, PageEnd, PageLimit,
+    NestedRunRef, NewAct, NewAgent, NewExploration, NewProject, NewSchedule, Overrides, PageEnd, PageLimit,
     PastAgent, PastTree, Posted, PrefixBreak, ProjectChange, QuestionFilter, RebuiltRequest, ReceiverRecord,
     Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage,
     Why, explorer,
@@ -84,7 +84,7 @@ pub use programs::Program;
 pub use retention::{Pruned, Retention};
 pub use run::{
     Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask, Run,
-    Spawned, TurnOutcome, settings_of,
+    Spawned, TextRequest, TurnOutcome, settings_of,
 };
 pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use stop::{Interrupt, Stop};

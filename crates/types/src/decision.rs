@@ -35,7 +35,7 @@ pub struct Decision {
 pub struct DecisionPrompt {
     /// What is to be decided, and how.
     pub instructions: String,
-    /// The JSON schema of the answer.
+    /// The JSON schema of the answer; null if it is a text.
     pub schema: Value,
     /// The sampling temperature, if it is not that of the kind.
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -55,6 +55,8 @@ pub enum DecisionReads {
     Whole(usize),
     /// The latest messages, as many as that.
     Latest(u32),
+    /// The latest messages from before the run, as many as that.
+    Before(u32),
     /// Nothing.
     Nothing,
 }

@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
 
-/// The name of a program. The engine has `react`, `orchestrate` and `explore`; an application adds its own.
+/// The name of a program. The engine has `react`, `orchestrate`, `explore` and `act`; an application adds its own.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ProgramName(String);
@@ -16,6 +16,8 @@ impl ProgramName {
     pub const ORCHESTRATE: &str = "orchestrate";
     /// An exploration in six steps: questions to the user, children that explore parts, a summary.
     pub const EXPLORE: &str = "explore";
+    /// A message about the documents of a project: one decision, one change, one answer.
+    pub const ACT: &str = "act";
 
     /// The program of this name.
     #[must_use]

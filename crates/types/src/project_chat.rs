@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, Columns, DocumentId, EntityKind, KeptStatus, Owner, Project, ProjectId, Record, RunId, Sha256, Time,
+    AgentId, Columns, DocumentId, EntityKind, KeptStatus, Owner, Project, ProjectId, Record, RunId, Sha256,
+    Time,
 };
 
 /// A chat about the documents of a project (S5-R008): an agent at the top of a tree, and the project that it works on.

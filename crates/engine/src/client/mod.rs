@@ -55,7 +55,7 @@ pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use documents::{
-    DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument, NewProject,
+    DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument, NewAct, NewProject,
     ProjectChange, Replaced,
 };
 pub use events::{EventFilter, EventPage};

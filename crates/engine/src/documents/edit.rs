@@ -14,7 +14,15 @@ impl Documents<'_> {
     /// # Errors
     /// As for a person's change; [`Error::NotFound`], and [`Error::StaleVersion`] for a whole text.
     pub(crate) async fn edit(&self, edit: &DocumentEdit, commit: &mut Commit) -> Result<()> {
-        match edit.write() {
+        self.write(edit.write(), commit).await
+    }
+
+    /// The same for a program.
+    ///
+    /// # Errors
+    /// As [`edit`](Self::edit).
+    pub(crate) async fn write(&self, write: &DocumentWrite, commit: &mut Commit) -> Result<()> {
+        match write {
             DocumentWrite::Create { id, new } => self.create(*id, new.clone(), commit).await.map(drop),
             DocumentWrite::Sections { document, edits, summary } => {
                 let before = self.read(*document).await?;

@@ -30,8 +30,9 @@ pub use pattern::names as names_tool;
 pub use text::read as read_text;
 
 /// The files of the built-in kinds in `agents/`.
-const BUILTIN: [(&str, &str); 5] = [
+const BUILTIN: [(&str, &str); 6] = [
     ("agents/assistant.md", include_str!("../../../../agents/assistant.md")),
+    ("agents/documents.md", include_str!("../../../../agents/documents.md")),
     ("agents/explorer.md", include_str!("../../../../agents/explorer.md")),
     ("agents/general.md", include_str!("../../../../agents/general.md")),
     ("agents/orchestrator.md", include_str!("../../../../agents/orchestrator.md")),

@@ -1,7 +1,6 @@
 //! Programs drive runs: each is an ordinary async function over [`Run`], found by the name that the run's kind gives.
 //! After a crash it runs again from its top and passes the steps that are on record.
 
-#[cfg_attr(not(test), expect(dead_code, reason = "the program uses it"))]
 mod act;
 mod converse;
 mod explore;
@@ -14,6 +13,7 @@ use entourage_types::{Kind, ProgramName};
 
 use crate::{Engine, Interrupt, run::Run, toolset::ToolsOfPrograms};
 
+pub use act::Act;
 pub use converse::{React, converse};
 pub use explore::Explore;
 pub use orchestrate::Orchestrate;
@@ -65,6 +65,7 @@ impl Default for Programs {
         programs.add(ProgramName::REACT, Arc::new(React));
         programs.add(ProgramName::ORCHESTRATE, Arc::new(Orchestrate));
         programs.add(ProgramName::EXPLORE, Arc::new(Explore));
+        programs.add(ProgramName::ACT, Arc::new(Act));
         programs
     }
 }

@@ -1,6 +1,6 @@
 //! The request for a decision of the model.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt::Write as _};
 
 use entourage_llm::{Message, Request};
 use entourage_types::{
@@ -42,6 +42,11 @@ impl RenderedDecision<'_> {
                 last = format!("<conversation>\n{rendered}\n</conversation>\n\n{last}").trim_end().to_owned();
             }
             DecisionReads::Latest(number) => messages = view.exchanged(number as usize),
+            DecisionReads::Before(number) => {
+                let before = conversation.iter().take_while(|item| item.run != run).count();
+                let view = View::whole(&conversation[..before], kind.limits.max_output_chars);
+                messages = view.exchanged(number as usize);
+            }
             DecisionReads::Nothing => {}
         }
         if !last.is_empty() || !matches!(messages.last(), Some(Message::User(_))) {
@@ -52,17 +57,20 @@ impl RenderedDecision<'_> {
                 refuse(&mut messages, answer.clone(), why);
             }
         }
-        let system = format!(
-            "{}\n\n{HOUSE_RULES}\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{}",
-            prompt.instructions.trim_end(),
-            prompt.schema
-        );
+        let mut system = format!("{}\n\n{HOUSE_RULES}", prompt.instructions.trim_end());
+        let schema = Some(&prompt.schema).filter(|schema| !schema.is_null());
+        if let Some(schema) = schema {
+            let _ = write!(
+                system,
+                "\n\nAnswer with one JSON object and nothing else. It must satisfy this JSON schema:\n{schema}"
+            );
+        }
         Request {
             model,
             system: system.into(),
             messages,
-            output_schema: Some(prompt.schema.clone().into()),
-            open_schema: !is_closed(&prompt.schema),
+            output_schema: schema.cloned().map(Into::into),
+            open_schema: schema.is_some_and(|schema| !is_closed(schema)),
             temperature: prompt.temperature.or(kind.temperature),
             max_tokens,
             ..Request::default()

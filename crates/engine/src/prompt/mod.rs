@@ -19,7 +19,6 @@ use entourage_llm::{Request, ToolChoice};
 use entourage_types::{Item, Kind, Status, TaskId, ToolSpec};
 
 pub(crate) use conversation::{View, is_cut};
-pub(crate) use conversation::{View, is_cut};
 pub(crate) use cut::{cut, is_longer};
 pub(crate) use decision::{RenderedDecision, refuse, refused};
 pub(crate) use density::{BYTES, DENSEST, density};

@@ -28,13 +28,14 @@ use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Agent, Item, ItemBody, Kind, Scope, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
-pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView};
+pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView, TextRequest};
 pub use program::{
     calls::CallResult,
     join::Joined,
     settings::settings_of,
     spawn::{NewTask, Spawned},
 };
+pub(crate) use program::{project::AboutProject, say_with::Together};
 pub use tools::output::TurnOutcome;
 
 pub(crate) use guards::limits::is_last_announced;
@@ -242,7 +243,14 @@ impl<'e> Run<'e> {
         if matches!(body, ItemBody::Turn(_)) {
             self.close_calls_not_made();
         }
-        let item = Item {
+        let item = self.next_item(step, body, at);
+        self.join_transcript(&item);
+        Write::Item(item)
+    }
+
+    /// The next item of the transcript, before it joins it.
+    fn next_item(&self, step: Option<StepKey>, body: ItemBody, at: Time) -> Item {
+        Item {
             agent: self.agent.id,
             seq: self.agent.items,
             run: self.record.id,
@@ -250,14 +258,16 @@ impl<'e> Run<'e> {
             at,
             step,
             body,
-        };
+        }
+    }
+
+    fn join_transcript(&mut self, item: &Item) {
         self.agent.items += 1;
-        self.steps.joined(self.transcript.items().len(), &item);
+        self.steps.joined(self.transcript.items().len(), item);
         self.transcript.push(item.clone());
-        if self.offered.needs_reader(&item, &self.kind) {
+        if self.offered.needs_reader(item, &self.kind) {
             self.offered.renew_position(self.transcript.items(), self.engine, &self.agent, &self.kind);
         }
-        Write::Item(item)
     }
 
     /// Reads the inbox again if the store has, or may have, posts that are not in memory.

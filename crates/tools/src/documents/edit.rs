@@ -40,6 +40,26 @@ pub enum DocumentWrite {
     },
 }
 
+impl DocumentWrite {
+    /// The document.
+    #[must_use]
+    pub const fn document(&self) -> DocumentId {
+        match self {
+            Self::Create { id, .. } => *id,
+            Self::Sections { document, .. } | Self::Rewrite { document, .. } => *document,
+        }
+    }
+
+    /// The name that it gives to a document, if it gives one.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Create { new, .. } => Some(&new.name),
+            Self::Sections { .. } | Self::Rewrite { .. } => None,
+        }
+    }
+}
+
 impl DocumentEdit {
     pub(super) fn new(write: DocumentWrite) -> Self {
         Self(Box::new(write))
@@ -48,10 +68,7 @@ impl DocumentEdit {
     /// The name that it gives to a document, if it gives one.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
-        match &*self.0 {
-            DocumentWrite::Create { new, .. } => Some(&new.name),
-            DocumentWrite::Sections { .. } | DocumentWrite::Rewrite { .. } => None,
-        }
+        self.0.name()
     }
 
     /// What it writes.

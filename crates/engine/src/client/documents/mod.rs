@@ -2,6 +2,7 @@
 //! brought back.
 
 mod change;
+mod chats;
 mod create;
 mod delete;
 mod diff;
@@ -14,6 +15,7 @@ mod undo;
 mod versions;
 
 pub use change::ExpectedVersion;
+pub use chats::NewAct;
 pub use diff::{DiffHunk, DiffLine, DocumentDiff, Replaced};
 pub use export::ExportedFile;
 pub use projects::{NewProject, ProjectChange};

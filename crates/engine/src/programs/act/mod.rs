@@ -1,5 +1,5 @@
-//! The document agent (S5): what the model decides about a message, what comes of it, and what the user reads. All of
-//! it is a function of its arguments.
+//! The document agent (S5): what a message about the documents of a project comes to. The program here takes the steps;
+//! everything else in this folder is a function of its arguments.
 
 mod decision;
 mod excerpt;
@@ -11,6 +11,336 @@ mod proposal;
 mod reply;
 mod rewrite;
 mod settings;
+
+use async_trait::async_trait;
+use entourage_tools::DocumentWrite;
+use entourage_types::{
+    Document, DocumentId, Kind, Message, NewDocument, ProposedChange, RecordWrite, Shrink, check_rewrite,
+    tool_names,
+};
+use serde_json::{Value, json};
+
+use super::Program;
+use crate::{
+    Interrupt,
+    digest::sha256,
+    run::{
+        AboutProject, CallResult, Conversation, DecisionRequest, DecisionView, Run, TextRequest, Together,
+    },
+};
+use decision::ActDecision;
+use intent::{Intent, with_results};
+use outcome::{EditError, Outcome, Web};
+use prompt::{Surroundings, WebResults};
+use proposal::{Proposal, TargetState};
+use rewrite::{Rewrite, RewriteForm};
+use settings::Settings;
+
+/// How many of the messages before this one the model reads (S5-R019).
+const HISTORY: u32 = 10;
+/// The sampling temperature of decisions (S5-R039).
+const TEMPERATURE: f64 = 0.5;
+/// What the user reads in a chat without a project.
+const NO_PROJECT: &str = "There is no project that this chat is about any more, so I have changed nothing.";
+
+/// The program `act` (S5, step 3): one decision, at most one search, one change or none, one answer.
+pub struct Act;
+
+#[async_trait]
+impl Program for Act {
+    async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
+        run.receive_one().await?;
+        let settings: Settings = run.settings()?;
+        let (Some(message), Some(about)) = (run.message(), run.about_project().await?) else {
+            return Ok(run.say(NO_PROJECT));
+        };
+        let acting = Acting { settings, message, about };
+        let decided = acting.decide(run).await?;
+        let (decision, done) = match decided {
+            Ok(decision) => {
+                let done = acting.carry_out(run, &decision).await?;
+                (decision.whole, done)
+            }
+            Err(why) => (json!({ "error": why }), Done::said(Outcome::ModelFailed(why))),
+        };
+        acting.close(run, decision, done).await
+    }
+
+    fn tools(&self) -> &[&str] {
+        &[tool_names::WEB_SEARCH]
+    }
+
+    fn check(&self, kind: &Kind) -> Result<(), String> {
+        Settings::check(kind)
+    }
+}
+
+/// A message that is acted upon.
+struct Acting {
+    settings: Settings,
+    message: Message,
+    about: AboutProject,
+}
+
+/// What is to be committed: what it came to if that is done, and how.
+struct Done {
+    outcome: Outcome,
+    web: Web,
+    write: Option<DocumentWrite>,
+    /// The change that the user is asked to confirm.
+    proposal: Option<ProposedChange>,
+}
+
+impl Done {
+    const fn said(outcome: Outcome) -> Self {
+        Self { outcome, web: Web::NotSearched, write: None, proposal: None }
+    }
+}
+
+/// What a search came to.
+enum Found {
+    Nothing,
+    Failed,
+    Results(String),
+}
+
+impl Found {
+    const fn web(&self) -> Web {
+        match self {
+            Self::Results(_) => Web::Searched,
+            Self::Nothing | Self::Failed => Web::NotSearched,
+        }
+    }
+
+    fn results(&self) -> WebResults<'_> {
+        match self {
+            Self::Nothing => WebResults::NotSearched,
+            Self::Failed => WebResults::Failed,
+            Self::Results(text) => WebResults::Found(text),
+        }
+    }
+}
+
+impl Acting {
+    fn documents(&self) -> &[Document] {
+        &self.about.documents
+    }
+
+    /// The document that the user has open, as they said with the message (S5-R049).
+    fn open(&self) -> Option<DocumentId> {
+        let about = self.message.options.as_ref()?.about.as_ref()?;
+        let is_it = |document: &&Document| Document::as_parent(document.head.id) == *about;
+        self.documents().iter().find(is_it).map(|document| document.head.id)
+    }
+
+    fn around(&self) -> Surroundings<'_> {
+        Surroundings { project: &self.about.project, documents: self.documents(), open: self.open() }
+    }
+
+    /// What the user was asked to confirm in the last message.
+    fn proposed(&self) -> Option<Proposal> {
+        let ProposedChange { prompt, target, .. } = self.about.chat.record.proposal.clone()?;
+        Some(Proposal { prompt, target })
+    }
+
+    /// What the model decides (S5-R037 to S5-R040); none of a decision that failed is asked for again (S5-R117).
+    async fn decide(&self, run: &mut Run<'_>) -> Result<Result<ActDecision, String>, Interrupt> {
+        let text = prompt::decision(&self.message.text, self.around(), self.proposed().as_ref());
+        let request = DecisionRequest {
+            instructions: self.settings.decide.clone(),
+            view: DecisionView { conversation: Conversation::Before(HISTORY), text },
+            schema: ActDecision::schema(),
+            temperature: Some(TEMPERATURE),
+            attempts: 1,
+        };
+        Ok(match run.decide("decision", request).await? {
+            Ok(value) => Ok(ActDecision::read(value)),
+            Err(failed) => Err(failed.why),
+        })
+    }
+
+    /// Searches, and prepares the change (S5-R053).
+    async fn carry_out(&self, run: &mut Run<'_>, decision: &ActDecision) -> Result<Done, Interrupt> {
+        let intent = Intent::of(decision, &self.message.text, self.documents());
+        let found = self.search(run, intent.search()).await?;
+        match intent {
+            Intent::Clarify { question } => Ok(Done::said(Outcome::Clarification(question))),
+            Intent::Confirm { prompt } => Ok(self.ask(prompt, decision)),
+            Intent::Create { name, standing_instruction, content, .. } => {
+                Ok(self.create(name, standing_instruction, &content, &found, decision))
+            }
+            Intent::Edit { document, .. } => self.edit(run, document, &found, decision).await,
+            Intent::Converse { response, .. } => self.converse(run, response, &found, decision).await,
+        }
+    }
+
+    /// Makes the one search of a message, if it wants one (S5-R050, S5-R054).
+    async fn search(&self, run: &mut Run<'_>, query: Option<&str>) -> Result<Found, Interrupt> {
+        let Some(query) = query else { return Ok(Found::Nothing) };
+        let call = run.call("search", tool_names::WEB_SEARCH, json!({ "query": query })).await?;
+        Ok(match call {
+            CallResult::Returned(output) if !output.error => Found::Results(output.text),
+            _ => Found::Failed,
+        })
+    }
+
+    /// Asks the user to confirm a change (S5-R082). The proposal holds for the document as it is now.
+    fn ask(&self, prompt: String, decision: &ActDecision) -> Done {
+        let document = decision.document_id.as_ref().and_then(|id| id.resolve(self.documents()));
+        let target = document.map(|document| (document.head.id, document.head.version));
+        let digest = sha256(&decision.whole.to_string());
+        let proposal = Some(ProposedChange { prompt: prompt.clone(), target, digest });
+        Done { proposal, ..Done::said(Outcome::Confirmation(prompt)) }
+    }
+
+    /// Prepares a new document, with what was found at its end (S5-R073 to S5-R075).
+    fn create(
+        &self,
+        name: String,
+        standing_instruction: String,
+        content: &str,
+        found: &Found,
+        decision: &ActDecision,
+    ) -> Done {
+        let results = match found {
+            Found::Results(text) => Some(text.as_str()),
+            Found::Nothing | Found::Failed => None,
+        };
+        let new = NewDocument {
+            project: self.about.project.id,
+            name: name.clone(),
+            standing_instruction,
+            content: with_results(content, results),
+            summary: decision.intent_statement.clone().unwrap_or_default(),
+        };
+        let web = found.web();
+        let write = Some(DocumentWrite::Create { id: DocumentId::new(), new });
+        Done { outcome: Outcome::created(name, decision, web), web, write, proposal: None }
+    }
+
+    /// Has the new content of a document written (S5-R060), and prepares the change.
+    async fn edit(
+        &self,
+        run: &mut Run<'_>,
+        id: DocumentId,
+        found: &Found,
+        decision: &ActDecision,
+    ) -> Result<Done, Interrupt> {
+        let Some(document) = self.documents().iter().find(|document| document.head.id == id) else {
+            let gone = Outcome::NotUpdated { name: String::new(), why: EditError::Gone };
+            return Ok(Done::said(gone));
+        };
+        let name = document.head.name.clone();
+        // A yes holds for the document as it was when the user was asked (K34).
+        let proposal = self.proposed();
+        if let Some(proposal) =
+            proposal.as_ref().filter(|proposal| proposal.target.is_some_and(|(of, _)| of == id))
+            && proposal.state(self.documents()) == TargetState::Changed
+        {
+            let prompt =
+                format!("The document '{name}' has changed since I asked you. {}", proposal.prompt.trim());
+            return Ok(self.ask(prompt, decision));
+        }
+        let written = match self.rewrite(run, document, found, decision).await? {
+            Ok(written) => written,
+            Err(why) => return Ok(Done::said(Outcome::ModelFailed(why))),
+        };
+        // Much may go only where the user has said yes to that.
+        let shrink = if proposal.is_some() { Shrink::Intended } else { Shrink::Refused };
+        let content = written.apply(&document.content).and_then(|content| {
+            check_rewrite(&document.content, &content, shrink).map_err(|_| EditError::Shrinks)?;
+            if content == document.content { Err(EditError::Same) } else { Ok(content) }
+        });
+        Ok(match content {
+            Err(why) => Done::said(Outcome::NotUpdated { name, why }),
+            Ok(content) => {
+                let summary = decision.change().unwrap_or_default().to_owned();
+                let (at, web) = (document.head.version, found.web());
+                let write = Some(DocumentWrite::Rewrite { document: id, at, content, summary });
+                Done { outcome: Outcome::updated(name, decision, web), web, write, proposal: None }
+            }
+        })
+    }
+
+    /// The second call of a model, for an edit. It belongs to the version that it reads: after a crash it is made again if
+    /// there is another one by then.
+    async fn rewrite(
+        &self,
+        run: &mut Run<'_>,
+        document: &Document,
+        found: &Found,
+        decision: &ActDecision,
+    ) -> Result<Result<Rewrite, String>, Interrupt> {
+        let current = &document.content;
+        let name = format!("rewrite of version {}", document.head.version);
+        let text = prompt::rewrite(&self.message.text, document, decision.change(), found.results());
+        let view = DecisionView { conversation: Conversation::None, text };
+        Ok(match RewriteForm::for_content(current) {
+            RewriteForm::Whole => {
+                let instructions = self.settings.rewrite.clone();
+                let request = TextRequest { instructions, view, temperature: Some(TEMPERATURE) };
+                let text = run.write(&name, request).await?;
+                text.map(|text| Rewrite::from_markdown(&text, current)).map_err(|failed| failed.why)
+            }
+            RewriteForm::Edits => {
+                let request = DecisionRequest {
+                    instructions: self.settings.rewrite_in_places.clone(),
+                    view,
+                    schema: Rewrite::schema(),
+                    temperature: Some(TEMPERATURE),
+                    attempts: 1,
+                };
+                let edits = run.decide(&name, request).await?;
+                edits.map(|edits| Rewrite::from_json(&edits)).map_err(|failed| failed.why)
+            }
+        })
+    }
+
+    /// Answers without a change (S5-R095, S5-R096).
+    async fn converse(
+        &self,
+        run: &mut Run<'_>,
+        response: Option<String>,
+        found: &Found,
+        decision: &ActDecision,
+    ) -> Result<Done, Interrupt> {
+        if let Some(response) = response {
+            return Ok(Done { web: found.web(), ..Done::said(Outcome::Conversation(response)) });
+        }
+        let about = decision.document_id.as_ref().and_then(|id| id.resolve(self.documents()));
+        let about = about.map(|document| document.head.id);
+        let text = prompt::conversation(&self.message.text, self.around(), about, found.results());
+        let view = DecisionView { conversation: Conversation::Before(HISTORY), text };
+        let instructions = self.settings.converse.clone();
+        let request = TextRequest { instructions, view, temperature: Some(TEMPERATURE) };
+        let outcome = match run.write("answer", request).await? {
+            Ok(answer) => Outcome::Conversation(answer),
+            Err(failed) => Outcome::ModelFailed(failed.why),
+        };
+        Ok(Done { web: found.web(), ..Done::said(outcome) })
+    }
+
+    /// Commits the change, the answer and what it came to, all of it or none (S5-R125, S5-R126). If the change is refused,
+    /// the answer says why instead.
+    async fn close(&self, run: &mut Run<'_>, decision: Value, done: Done) -> Result<String, Interrupt> {
+        let Done { mut outcome, mut web, mut write, mut proposal } = done;
+        loop {
+            let text = reply::reply(&outcome);
+            let document = write.as_ref().map(DocumentWrite::document);
+            let searched = web == Web::Searched;
+            let act = run.act(&self.about, decision.clone(), searched, (outcome.kind(), document));
+            let mut records = vec![RecordWrite::of(&act)?];
+            records.extend(self.about.chat_with(proposal.clone(), act.at)?);
+            match run.say_with(&text, &Together { document: write.take(), records }).await? {
+                Ok(()) => return Ok(text),
+                Err(refusal) => {
+                    (outcome, proposal) = (outcome.refused(&refusal), None);
+                    web = Web::NotSearched;
+                }
+            }
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

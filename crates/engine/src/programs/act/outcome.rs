@@ -1,6 +1,9 @@
 //! What an act came to.
 
+use entourage_types::ActOutcome;
+
 use super::decision::ActDecision;
+use crate::Error;
 
 /// What an act came to. Whether the web was searched is known of what succeeded alone, so that no text tells of a failure
 /// and of a search (S5-R092).
@@ -79,6 +82,10 @@ pub(crate) enum EditError {
     Empty,
     /// The model's change has no place in the text.
     Misplaced,
+    /// Less than half of the text would be left, and the user has not said yes to that.
+    Shrinks,
+    /// The text would be as it is.
+    Same,
     /// Any other reason, in a sentence for the user.
     Refused(String),
 }
@@ -96,13 +103,41 @@ impl Outcome {
         Self::Updated { name, intent: decision.intent_statement.clone(), summary, web }
     }
 
-    /// Whether a document was created or changed: what `success` means in the event (S5-R105).
-    pub(crate) const fn is_success(&self) -> bool {
-        matches!(self, Self::Created { .. } | Self::Updated { .. })
+    /// What it came to, as it is kept.
+    pub(crate) const fn kind(&self) -> ActOutcome {
+        match self {
+            Self::Clarification(_) => ActOutcome::Clarification,
+            Self::Confirmation(_) => ActOutcome::Confirmation,
+            Self::Created { .. } => ActOutcome::Created,
+            Self::NotCreated(_) => ActOutcome::NotCreated,
+            Self::Updated { .. } => ActOutcome::Updated,
+            Self::NotUpdated { .. } => ActOutcome::NotUpdated,
+            Self::Conversation(_) => ActOutcome::Conversation,
+            Self::ModelFailed(_) => ActOutcome::ModelFailed,
+        }
     }
 
-    /// Whether a document was changed: what `document_updated` means, which a creation is not (S5-R101).
-    pub(crate) const fn is_update(&self) -> bool {
-        matches!(self, Self::Updated { .. })
+    /// What it came to after all, if what it was about to do is refused for this reason.
+    pub(crate) fn refused(self, why: &Error) -> Self {
+        match (self, why) {
+            (Self::Created { .. }, Error::NameInUse { name, .. }) => {
+                Self::NotCreated(CreationError::NameTaken(name.clone()))
+            }
+            (Self::Created { name, .. }, _) if name.trim().is_empty() => {
+                Self::NotCreated(CreationError::NoName)
+            }
+            (Self::Created { .. }, why) => Self::NotCreated(CreationError::Refused(why.to_string())),
+            (Self::Updated { name, .. }, Error::StaleVersion { .. }) => {
+                Self::NotUpdated { name, why: EditError::Changed }
+            }
+            (Self::Updated { name, .. }, Error::NotFound { .. }) => {
+                Self::NotUpdated { name, why: EditError::Gone }
+            }
+            (Self::Updated { name, .. }, why) => {
+                Self::NotUpdated { name, why: EditError::Refused(why.to_string()) }
+            }
+            // These write nothing that could be refused but what they are.
+            (other, _) => other,
+        }
     }
 }

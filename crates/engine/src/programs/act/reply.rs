@@ -96,6 +96,10 @@ fn not_updated(name: &str, why: &EditError) -> String {
             "I couldn't find the place for the change in its text, so I left the document as it is. Please tell me \
              which part you mean."
         }
+        EditError::Shrinks => {
+            "The new text would be less than half as long, so I left the document as it is. Please tell me what may go."
+        }
+        EditError::Same => "It says that already, so I left it as it is.",
         EditError::Refused(why) => &format!("{} Please try again with a clearer request.", sentence(why)),
     };
     format!("I tried to update the document '{name}', but encountered an issue.\n{why}")
@@ -133,6 +137,8 @@ fn paragraph(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+
+    use entourage_types::ActOutcome;
 
     use super::*;
     use crate::programs::act::decision::ActDecision;
@@ -323,6 +329,12 @@ like 'Create a document called Recipes'."
                  which part you mean.",
             ),
             (
+                EditError::Shrinks,
+                "The new text would be less than half as long, so I left the document as it is. Please tell me what may \
+                 go.",
+            ),
+            (EditError::Same, "It says that already, so I left it as it is."),
+            (
                 EditError::Refused("the document is too long".into()),
                 "The document is too long. Please try again with a clearer request.",
             ),
@@ -356,8 +368,12 @@ like 'Create a document called Recipes'."
             ]
         };
         for outcome in succeeded(Web::Searched).into_iter().chain(succeeded(Web::NotSearched)) {
-            assert!(outcome.is_success());
-            assert_eq!(outcome.is_update(), matches!(outcome, Outcome::Updated { .. }));
+            let kind = if matches!(outcome, Outcome::Updated { .. }) {
+                ActOutcome::Updated
+            } else {
+                ActOutcome::Created
+            };
+            assert_eq!(outcome.kind(), kind);
         }
         let failed =
             [CreationError::NameTaken(name()), CreationError::NoName, CreationError::Refused("No.".into())]
@@ -368,7 +384,7 @@ like 'Create a document called Recipes'."
         let others = [Outcome::Conversation("Hello.".into()), Outcome::ModelFailed("why".into())];
         for outcome in failed.into_iter().chain(not_updated).chain(asked).chain(others) {
             let text = reply(&outcome);
-            assert!(!outcome.is_success() && !outcome.is_update(), "{outcome:?}");
+            assert!(!matches!(outcome.kind(), ActOutcome::Created | ActOutcome::Updated), "{outcome:?}");
             for success in ["I've created", "I've updated", "Content Summary", "_I performed"] {
                 assert!(!text.contains(success), "{text}");
             }

@@ -33,7 +33,7 @@ mod tests {
     use crate::kinds::parse;
 
     fn kind() -> Kind {
-        let (kind, findings) = parse("documents.md", include_str!("documents.md"));
+        let (kind, findings) = parse("documents.md", include_str!("../../../../../agents/documents.md"));
         assert_eq!(findings.len(), 0, "{findings:?}");
         kind.unwrap()
     }

@@ -52,8 +52,21 @@ pub enum Conversation {
     Whole,
     /// The latest messages between the agent and its counterpart, as messages.
     Latest(u32),
+    /// The latest messages from before the run, as messages: what the run answers stands in the text.
+    Before(u32),
     /// Nothing.
     None,
+}
+
+/// What a program wants written.
+#[derive(Debug, Clone)]
+pub struct TextRequest {
+    /// What is to be written, and how: the system prompt.
+    pub instructions: String,
+    /// What the model reads.
+    pub view: DecisionView,
+    /// The sampling temperature; if none is given, that of the kind.
+    pub temperature: Option<f64>,
 }
 
 impl DecisionRequest {
@@ -128,6 +141,24 @@ impl Run<'_> {
         })
     }
 
+    /// Asks the model for a text, once, as [`decide`](Self::decide) asks for a decision: for a text that is no turn of
+    /// the conversation.
+    ///
+    /// # Errors
+    /// As [`decide`](Self::decide).
+    pub async fn write(
+        &mut self,
+        name: &str,
+        request: TextRequest,
+    ) -> Result<Result<String, DecisionFailed>> {
+        let TextRequest { instructions, view, temperature } = request;
+        let request = DecisionRequest { instructions, view, schema: Value::Null, temperature, attempts: 1 };
+        Ok(self.decide(name, request).await?.map(|text| match text {
+            Value::String(text) => text,
+            other => other.to_string(),
+        }))
+    }
+
     async fn ask_for_decision(&mut self, key: StepKey, wanted: DecisionRequest) -> Result<(Decision, u32)> {
         let name = key.name().unwrap_or_default().to_owned();
         let form = Form::new(&wanted.schema)
@@ -159,7 +190,7 @@ impl Run<'_> {
             let at = self.engine.now();
             self.count(&reply.used(), at);
             let (outcome, why) = match form.read(&reply.text) {
-                Ok(value) => (DecisionOutcome::Value(Value::Object(value)), None),
+                Ok(value) => (DecisionOutcome::Value(value), None),
                 Err(why) if given >= attempts => {
                     (DecisionOutcome::Failed(format!("the answer is not valid: {why}")), None)
                 }
@@ -201,6 +232,7 @@ impl Run<'_> {
         let conversation = match view.conversation {
             Conversation::Whole => DecisionReads::Whole(most),
             Conversation::Latest(number) => DecisionReads::Latest(number),
+            Conversation::Before(number) => DecisionReads::Before(number),
             Conversation::None => DecisionReads::Nothing,
         };
         DecisionPrompt { instructions, schema, temperature, conversation, text: view.text }
@@ -244,13 +276,34 @@ fn failed(name: String, why: String, cause: Option<String>) -> Decision {
 }
 
 /// The form that an answer must have.
-struct Form {
+enum Form {
+    /// Any text.
+    Text,
+    Object(ObjectForm),
+}
+
+struct ObjectForm {
     schema: TextSchema,
     /// The fields that it may have, if it may have no others.
     fields: Option<Vec<String>>,
 }
 
 impl Form {
+    fn new(schema: &Value) -> entourage_tools::Result<Self> {
+        if schema.is_null() { Ok(Self::Text) } else { ObjectForm::new(schema).map(Self::Object) }
+    }
+
+    /// # Errors
+    /// What is wrong with the answer.
+    fn read(&self, text: &str) -> std::result::Result<Value, String> {
+        match self {
+            Self::Text => Ok(text.into()),
+            Self::Object(form) => form.read(text).map(Value::Object),
+        }
+    }
+}
+
+impl ObjectForm {
     fn new(schema: &Value) -> entourage_tools::Result<Self> {
         let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
         let named = || schema.get("properties").and_then(Value::as_object);
@@ -307,8 +360,8 @@ mod tests {
     use super::*;
 
     /// A form that leaves other fields open, or forbids them.
-    fn form(others: bool) -> Form {
-        Form::new(&json!({
+    fn form(others: bool) -> ObjectForm {
+        ObjectForm::new(&json!({
             "type": "object", "properties": { "yes": { "type": "boolean" } }, "required": ["yes"],
             "additionalProperties": others,
         }))

@@ -3,7 +3,9 @@
 pub(in crate::run) mod calls;
 pub(in crate::run) mod join;
 mod phase;
+pub(crate) mod project;
 pub(in crate::run) mod say;
+pub(crate) mod say_with;
 pub(in crate::run) mod settings;
 pub(in crate::run) mod spawn;
 mod step;

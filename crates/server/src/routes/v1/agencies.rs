@@ -100,6 +100,7 @@ async fn respond(
         from: said.sender_name,
         text: said.message,
         options: RunOptions {
+            about: None,
             depth: said.current_depth,
             max_steps: said.max_steps,
             max_depth: said.max_recursion_depth,

@@ -1,0 +1,91 @@
+//! What a program for the documents of a project reads: the chat, the project, its documents, and the message.
+
+use entourage_store::{Page, RecordFilter, Versioned};
+use entourage_types::{
+    Act, ActOutcome, Author, Document, DocumentId, ItemBody, Message, Project, ProjectChat, ProposedChange,
+    RecordWrite, Scope, Time,
+};
+use serde_json::Value;
+
+use crate::run::{Interrupt, Result, Run};
+
+/// What a message is about.
+pub(crate) struct AboutProject {
+    /// The chat that it is in.
+    pub(crate) chat: Versioned<ProjectChat>,
+    /// The project.
+    pub(crate) project: Project,
+    /// Its documents, oldest first, each read once.
+    pub(crate) documents: Vec<Document>,
+}
+
+impl AboutProject {
+    /// The chat with the change that the user is asked to confirm now, if there is one.
+    ///
+    /// # Errors
+    /// None in practice: records are plain data.
+    pub(crate) fn chat_with(
+        &self,
+        proposal: Option<ProposedChange>,
+        at: Time,
+    ) -> serde_json::Result<Option<RecordWrite>> {
+        let Versioned { record, version } = &self.chat;
+        if record.proposal == proposal {
+            return Ok(None);
+        }
+        let chat = ProjectChat { proposal, updated: at, ..record.clone() };
+        Ok(Some(RecordWrite::of(&chat)?.at_version(*version)))
+    }
+}
+
+impl Run<'_> {
+    /// What this run did, as it is kept beside its answer.
+    pub(crate) fn act(
+        &self,
+        about: &AboutProject,
+        decision: Value,
+        web_search_performed: bool,
+        (outcome, document): (ActOutcome, Option<DocumentId>),
+    ) -> Act {
+        Act {
+            run: self.record.id,
+            owner: self.agent.owner.clone(),
+            agent: self.agent.id,
+            project: about.project.id,
+            decision,
+            web_search_performed,
+            document,
+            outcome,
+            at: self.engine.now(),
+        }
+    }
+
+    /// The message that the run answers: the last that the user wrote.
+    pub(crate) fn message(&self) -> Option<Message> {
+        self.items().iter().rev().find_map(|item| match &item.body {
+            ItemBody::Message(message) if message.from == Author::User => Some(message.clone()),
+            _ => None,
+        })
+    }
+
+    /// The project of the agent's chat with its documents; none for an agent of no such chat, or if the project was
+    /// deleted.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn about_project(&self) -> Result<Option<AboutProject>> {
+        let (store, scope) = (self.engine.store(), Scope::from(&self.agent.owner));
+        let chat = store.versioned::<ProjectChat>(&scope, self.agent.id).await.map_err(Interrupt::from)?;
+        let Some(chat) = chat else { return Ok(None) };
+        let Some(project) = store.record::<Project>(&scope, chat.record.project).await? else {
+            return Ok(None);
+        };
+        let all = RecordFilter::<Document> {
+            with_texts: true,
+            page: Page::all(),
+            ..RecordFilter::of(Project::as_parent(project.id))
+        };
+        let documents = store.records(&scope, all).await?;
+        Ok(Some(AboutProject { chat, project, documents }))
+    }
+}

@@ -1,0 +1,356 @@
+//! The document agent: one decision, at most one search, one change or none, one answer.
+
+use entourage_engine::{Client, DocumentChange, ExpectedVersion, Kinds, NewAct, NewProject, Page};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_store::MemoryStore;
+use entourage_testkit::{Fault, World, crash_stride, quiet};
+use entourage_tools::{Effect, Outcome, Toolbox};
+use entourage_types::{
+    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, Status,
+    tool_names,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    documents::{new, new_project},
+    kit::{Effects, TestTool, WorldBuilderExt, eventually, insist},
+};
+
+/// What the model of a test is asked for.
+fn is_decision(request: &Request) -> bool {
+    request.output_schema.is_some()
+}
+
+/// A model that decides this, and writes this where it is asked for a text.
+fn deciding(decision: Value, text: &'static str) -> ScriptedModel {
+    ScriptedModel::deciding(move |request| {
+        Some(Ok(Script::text(if is_decision(request) { decision.to_string() } else { text.to_owned() })))
+    })
+}
+
+fn search() -> TestTool {
+    TestTool::answering(tool_names::WEB_SEARCH, Effect::Pure, &Effects::default(), |_, arguments| {
+        match arguments["query"].as_str() {
+            Some("nothing") => Err(entourage_tools::Error::Failed("the web is down".into())),
+            _ => Ok(Outcome::text("The web says so.")),
+        }
+    })
+}
+
+fn builder(model: ScriptedModel) -> entourage_testkit::WorldBuilder {
+    World::builder(model).tools(Toolbox::new().with(search())).kinds(quiet(Kinds::builtin()))
+}
+
+/// A project with a document, and a message about it.
+struct Place {
+    world: World,
+    model: ScriptedModel,
+    project: Project,
+    recipes: Document,
+}
+
+impl Place {
+    async fn of(model: ScriptedModel) -> Self {
+        let world = builder(model.clone()).start().await;
+        let client = world.engine().client(Owner::local());
+        let project = new_project(&client, "Kitchen").await;
+        let recipes = client.create_document(new(project.id, "Recipes", "# Soup\n\nWater.\n")).await.unwrap();
+        Self { world, model, project, recipes }
+    }
+
+    fn client(&self) -> Client {
+        self.world.engine().client(Owner::local())
+    }
+
+    fn message(&self, text: &str) -> NewAct {
+        NewAct { message: text.to_owned(), project: Some(self.project.id), chat: None, open: None }
+    }
+
+    /// Says this, and returns what it came to, the answer, and the chat.
+    async fn act(&self, new: NewAct) -> (Act, String, ProjectChat) {
+        let before = match new.chat {
+            Some(chat) => self.client().acts(chat, Page::all()).await.unwrap().len(),
+            None => 0,
+        };
+        let (chat, _) = self.client().act(new).await.unwrap();
+        let acts = async || self.client().acts(chat.agent, Page::all()).await.unwrap();
+        let acts = eventually("it is answered", acts, |acts| acts.len() > before).await;
+        self.world.ended(chat.agent).await;
+        let text = said(&self.client(), chat.agent).await;
+        let chat = self.client().record(chat.agent).await.unwrap();
+        (acts.last().unwrap().clone(), text, chat)
+    }
+
+    async fn recipes(&self) -> Document {
+        self.client().document(self.recipes.head.id).await.unwrap()
+    }
+}
+
+/// The last text of an agent.
+async fn said(client: &Client, agent: AgentId) -> String {
+    let items: Vec<Item> = client.items(agent, 0, 1_000).await.unwrap();
+    let last = items.iter().rev().find_map(|item| match &item.body {
+        ItemBody::Turn(turn) => Some(turn.text.clone()),
+        _ => None,
+    });
+    last.unwrap()
+}
+
+/// Shows: S5-R007, S5-R057, S5-R058, S5-R060, S5-R061, S5-R062, S5-R065, S5-R093, S5-R101, S5-R117.
+#[tokio::test]
+async fn an_edit_replaces_the_content_and_keeps_the_rest() {
+    let decision = json!({
+        "should_edit": true, "document_id": 1, "intent_statement": "I'll add salt to the soup.",
+        "content_summary": "The soup has salt now.", "change_summary": "Add salt.", "mood": "fine",
+    });
+    let place = Place::of(deciding(decision.clone(), "# Soup\n\nWater, salt.\n")).await;
+    let (act, text, chat) = place.act(place.message("Salt the soup.")).await;
+    assert_eq!(text, "I'll add salt to the soup.\n\n**Content Summary:**\nThe soup has salt now.");
+    let after = place.recipes().await;
+    assert_eq!((after.content.as_str(), after.head.version), ("# Soup\n\nWater, salt.\n", 2));
+    assert_eq!(after.head.name, "Recipes");
+    assert_eq!(
+        (act.outcome, act.document, act.is_success()),
+        (ActOutcome::Updated, Some(after.head.id), true)
+    );
+    assert_eq!(act.decision, decision, "unknown fields are kept");
+    assert!(!act.web_search_performed && chat.proposal.is_none());
+    let versions = place.client().document_versions(after.head.id, Page::all()).await.unwrap();
+    let editor = Editor::Agent { agent: chat.agent, run: Some(act.run) };
+    assert!(
+        versions.rows.iter().any(|version| version.number == 2 && version.editor == editor),
+        "{:?}",
+        versions.rows
+    );
+    let requests = place.model.requests();
+    assert_eq!(requests.len(), 2, "a decision and a rewrite");
+    assert_eq!(requests[0].temperature, Some(0.5));
+    let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
+    assert!(read.contains("Salt the soup.") && read.contains("# Soup") && read.contains("Add salt."));
+    assert!(requests[1].output_schema.is_none());
+    assert_eq!(place.world.audit().await, []);
+}
+
+/// Shows: S5-R066, S5-R073, S5-R074, S5-R076, S5-R079, S5-R085, S5-R087, S5-R088, S5-R050, S5-R052, S5-R053.
+#[tokio::test]
+async fn a_new_document_has_what_was_decided_and_found() {
+    let decision = json!({
+        "should_create": true, "document_name": "Stew", "document_content": "# Stew", "needs_web_search": true,
+        "search_query": "stew", "content_summary": "How to stew.",
+    });
+    let place = Place::of(deciding(decision, "unused")).await;
+    let (act, text, _) = place.act(place.message("Write down a stew.")).await;
+    assert_eq!(
+        text,
+        "I've created the document 'Stew' in this project.\n\n**Document Content Summary:**\nHow to stew.\n\n\
+         _I performed a web search to gather initial content._"
+    );
+    let made = place.client().document(act.document.unwrap()).await.unwrap();
+    assert_eq!((made.head.name.as_str(), made.content.as_str()), ("Stew", "# Stew\n\nThe web says so."));
+    assert_eq!((act.outcome, act.web_search_performed), (ActOutcome::Created, true));
+    assert_eq!(place.model.requests().len(), 1, "no second call");
+}
+
+/// Shows: S5-R077, S5-R078, S5-R090, S5-R092, S5-R118.
+#[tokio::test]
+async fn a_name_that_is_taken_is_said_and_nothing_is_created() {
+    let decision = json!({ "should_create": true, "document_name": "  recipes ", "needs_web_search": true, "search_query": "x" });
+    let place = Place::of(deciding(decision, "unused")).await;
+    let (act, text, _) = place.act(place.message("New recipes.")).await;
+    assert!(text.starts_with("A document named 'recipes' already exists in this project."), "{text}");
+    assert!(text.contains("Would you like me to:") && !text.contains("web search"), "{text}");
+    assert_eq!((act.outcome, act.is_success()), (ActOutcome::NotCreated, false));
+    let heads = place.client().document_heads(place.project.id, Page::all()).await.unwrap();
+    assert_eq!(heads.rows.len(), 1);
+}
+
+/// Shows: S5-R051, S5-R054, S5-R055, S5-R095, S5-R096, S5-R097.
+#[tokio::test]
+async fn a_conversation_is_answered_and_changes_nothing() {
+    for (decision, requests, answer) in [
+        (json!({ "conversational_response": "Soup is water." }), 1, "Soup is water."),
+        (json!({ "needs_web_search": true }), 2, "Written."),
+        (json!({ "needs_web_search": true, "search_query": "nothing" }), 2, "Written."),
+    ] {
+        let place = Place::of(deciding(decision, "Written.")).await;
+        let (act, text, _) = place.act(place.message("What is soup?")).await;
+        assert_eq!((text.as_str(), act.outcome), (answer, ActOutcome::Conversation));
+        assert!(!act.web_search_performed);
+        assert_eq!(place.model.requests().len(), requests);
+        assert_eq!(place.recipes().await, place.recipes);
+    }
+}
+
+/// Shows: S5-R042, S5-R064, S5-R120, S5-R121.
+#[tokio::test]
+async fn a_model_that_fails_is_apologised_for_and_nothing_is_changed() {
+    let edit = json!({ "should_edit": true, "document_id": 1 });
+    let refused = || Err(ModelError::Refused { model: "m".into(), cause: "key org-1".into() });
+    let models = [
+        ScriptedModel::deciding(|_| Some(Ok(Script::text("I would rather talk.")))),
+        ScriptedModel::deciding(move |_| Some(refused())),
+        ScriptedModel::deciding({
+            let edit = edit.clone();
+            move |request| {
+                Some(if is_decision(request) { Ok(Script::text(edit.to_string())) } else { refused() })
+            }
+        }),
+        deciding(edit.clone(), " "),
+    ];
+    for (case, model) in models.into_iter().enumerate() {
+        let place = Place::of(model).await;
+        let (act, text, chat) = place.act(place.message("Salt the soup.")).await;
+        assert!(!act.is_success() && !text.contains("org-1"), "{case}: {text}");
+        if case < 2 {
+            assert!(act.decision["error"].is_string(), "{case}: {}", act.decision);
+        }
+        assert_eq!(place.recipes().await, place.recipes, "{case}");
+        assert_eq!(place.client().agent(chat.agent).await.unwrap().status, Status::Succeeded, "{case}");
+    }
+}
+
+/// Shows: S5-R008, S5-R009, S5-R010, S5-R011, S5-R012, S5-R014, S5-R017, S5-R019, S5-R020, S5-R032.
+#[tokio::test]
+async fn a_chat_goes_on_unless_it_is_unknown_or_of_another_project() {
+    let place = Place::of(deciding(json!({ "conversational_response": "Yes." }), "unused")).await;
+    let (_, _, first) = place.act(place.message("One?")).await;
+    for number in 2..=7 {
+        let chat = Some(first.agent);
+        let text = format!("Message {number}?");
+        let (_, _, same) = place.act(NewAct { chat, project: None, ..place.message(&text) }).await;
+        assert_eq!(same.agent, first.agent);
+    }
+    let requests = place.model.requests();
+    let last = &requests.last().unwrap().messages;
+    assert_eq!(last.len(), 11, "ten before, and the message: {last:?}");
+    assert_eq!(last[0], Message::User("Message 2?".into()));
+    assert!(
+        matches!(&last[10], Message::User(text) if text.contains("Message 7?") && !text.contains("Message 6?"))
+    );
+    let other = new_project(&place.client(), "Other").await;
+    let elsewhere = NewAct { chat: Some(first.agent), project: Some(other.id), ..place.message("Two?") };
+    let (_, _, second) = place.act(elsewhere).await;
+    assert_eq!((second.project, second.number), (other.id, 2));
+    let (_, _, third) = place.act(NewAct { chat: Some(AgentId::new()), ..place.message("Three?") }).await;
+    assert_eq!(third.number, 3);
+    let eve = place.world.engine().client(Owner::new("eve"));
+    let stolen = eve.act(NewAct { chat: Some(first.agent), ..place.message("Mine?") }).await;
+    assert!(stolen.is_err(), "neither the chat nor the project is hers");
+    let nowhere = NewAct { project: None, ..place.message("Where?") };
+    assert!(place.client().act(nowhere).await.unwrap_err().to_string().contains("project"));
+    assert!(place.client().act(place.message(" \n")).await.is_err());
+}
+
+/// A yes holds for the document as it was when the user was asked.
+///
+/// Shows: S5-R082, S5-R084, S5-R127.
+#[tokio::test]
+async fn a_confirmation_proposes_and_asks_again_if_the_document_changed_since() {
+    let propose = json!({
+        "pending_confirmation": true, "should_edit": true, "document_id": 1,
+        "confirmation_prompt": "I'll remove the soup. Should I proceed?",
+    });
+    let edit = json!({ "should_edit": true, "document_id": 1, "intent_statement": "I'll remove the soup." });
+    let model = ScriptedModel::deciding(move |request| {
+        let said = |words: &str| matches!(request.messages.last(), Some(Message::User(text)) if text.contains(words));
+        Some(Ok(Script::text(match is_decision(request) {
+            true if said("Yes.") => edit.to_string(),
+            true => propose.to_string(),
+            false => "Nothing left.".to_owned(),
+        })))
+    });
+    let place = Place::of(model).await;
+    let (act, text, chat) = place.act(place.message("Remove the soup.")).await;
+    assert_eq!(
+        (text.as_str(), act.outcome),
+        ("I'll remove the soup. Should I proceed?", ActOutcome::Confirmation)
+    );
+    let target = Some((place.recipes.head.id, 1));
+    assert_eq!(chat.proposal.as_ref().unwrap().target, target);
+    assert_eq!(place.recipes().await, place.recipes, "nothing is touched");
+    // Somebody changes it meanwhile: the yes is for another text.
+    let change =
+        DocumentChange { content: Some("# Soup\n\nWater and wine.\n".into()), ..DocumentChange::default() };
+    place.client().change_document(place.recipes.head.id, change, ExpectedVersion::Any).await.unwrap();
+    let yes = || NewAct { chat: Some(chat.agent), ..place.message("Yes.") };
+    let (act, text, again) = place.act(yes()).await;
+    assert_eq!(act.outcome, ActOutcome::Confirmation, "{text}");
+    assert!(text.contains("has changed since"), "{text}");
+    assert_eq!(again.proposal.unwrap().target, Some((place.recipes.head.id, 2)));
+    assert_eq!(place.recipes().await.head.version, 2);
+    let (act, _, done) = place.act(yes()).await;
+    assert_eq!((act.outcome, done.proposal), (ActOutcome::Updated, None));
+    assert_eq!(place.recipes().await.content, "Nothing left.");
+}
+
+/// Less than half of a text is kept only where the user has said yes to that.
+#[tokio::test]
+async fn a_rewrite_that_loses_much_changes_nothing_unless_it_was_confirmed() {
+    let place = Place::of(deciding(json!({ "should_edit": true, "document_id": 1 }), "S")).await;
+    let (act, text, _) = place.act(place.message("Shorten it.")).await;
+    assert_eq!(act.outcome, ActOutcome::NotUpdated);
+    assert!(text.contains("less than half"), "{text}");
+    assert_eq!(place.recipes().await, place.recipes);
+}
+
+/// What a person does who wants the soup salted: looks at what there is, and does what is missing.
+async fn work(client: &Client) -> entourage_engine::Result<ProjectChat> {
+    let kitchen = match client.project_named("Kitchen").await? {
+        Some(kitchen) => kitchen,
+        None => {
+            let name = "Kitchen".to_owned();
+            client.create_project(NewProject { name, ..NewProject::default() }).await?
+        }
+    };
+    if client.document_named(kitchen.id, "Recipes").await?.is_none() {
+        client.create_document(new(kitchen.id, "Recipes", "# Soup\n\nWater.\n")).await?;
+    }
+    if let Some(chat) = client.project_chats(kitchen.id, Page::all()).await?.pop() {
+        return Ok(chat);
+    }
+    let (message, chat, open) = ("Salt the soup.".to_owned(), None, None);
+    Ok(client.act(NewAct { message, project: Some(kitchen.id), chat, open }).await?.0)
+}
+
+/// The soup is salted, with this fault at this commit; returns how many commits there were.
+async fn acted_with(decision: &Value, at: u64, fault: Fault) -> u64 {
+    let model = deciding(decision.clone(), "# Soup\n\nWater, salt.\n");
+    let world = builder(model).store(MemoryStore::default()).start_with(at, fault).await;
+    let faults = world.faults().clone();
+    let person = |world: &World| world.engine().client(Owner::local());
+    let (world, chat) = insist(world, async |world| work(&person(world)).await).await;
+    let (world, _) = insist(world, async |world| Ok(world.ended(chat.agent).await)).await;
+    let client = world.client();
+    let acts = client.acts(chat.agent, Page::all()).await.unwrap();
+    let [act] = &acts[..] else { panic!("{acts:?}") };
+    let documents = client.documents(chat.project).await.unwrap();
+    let written = documents.iter().map(|document| (document.head.version, document.content.as_str()));
+    let soup = (1, "# Soup\n\nWater.\n");
+    let expected = match act.outcome {
+        ActOutcome::Updated => vec![(2, "# Soup\n\nWater, salt.\n")],
+        ActOutcome::Created => vec![soup, (1, "# Stew")],
+        _ => vec![soup],
+    };
+    assert_eq!(written.collect::<Vec<_>>(), expected, "{fault:?} at {at}");
+    assert_eq!(world.audit().await, []);
+    faults.commits()
+}
+
+/// Shows: S5-R016, S5-R109, S5-R125, S5-R126, INV-03.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_act_is_done_once_and_whole_whatever_commit_the_process_dies_at() {
+    for decision in [
+        json!({ "should_edit": true, "document_id": 1 }),
+        json!({ "should_create": true, "document_name": "Stew", "document_content": "# Stew" }),
+        json!({ "pending_confirmation": true, "confirmation_prompt": "Should I?", "document_id": 1 }),
+        json!({ "needs_web_search": true, "search_query": "soup" }),
+    ] {
+        let commits = acted_with(&decision, u64::MAX, Fault::DieBefore).await;
+        assert!(commits >= 6, "{commits}");
+        for at in (1..=commits).step_by(crash_stride(2)) {
+            for fault in Fault::ENDING {
+                acted_with(&decision, at, fault).await;
+            }
+        }
+    }
+}
