@@ -92,7 +92,7 @@ fn document_tools_are_offered_to_kinds_that_name_them() {
     }
 }
 
-/// Shows: S5-R059, S5-R063.
+/// Shows: S5-R059.
 #[tokio::test]
 async fn a_call_names_its_project_and_its_document_by_name_or_id() {
     let (kitchen, garden) = (project("Kitchen"), project("Garden"));
@@ -147,7 +147,6 @@ async fn documents_are_listed_without_their_texts() {
     assert_eq!(rest, "Documents of the project `Kitchen`:\n- `Document 200`, version 3");
 }
 
-/// Shows: S5-R027, S5-R028.
 #[tokio::test]
 async fn a_long_document_is_read_in_parts_that_make_the_whole() {
     let kitchen = project("Kitchen");
@@ -263,7 +262,7 @@ async fn an_edit_names_the_sections_that_it_replaces_and_nothing_else() {
 
 /// A rewrite that would lose most of a document changes nothing and asks; an empty one is refused in any case.
 ///
-/// Shows: S5-R061, S5-R064.
+/// Shows: S5-R064.
 #[tokio::test]
 async fn a_rewrite_does_not_lose_a_document_by_mistake() {
     let kitchen = project("Kitchen");

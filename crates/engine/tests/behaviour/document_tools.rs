@@ -59,7 +59,7 @@ fn texts(outputs: &[Output]) -> Vec<(&str, bool)> {
     outputs.iter().map(|output| (output.text.as_str(), output.error)).collect()
 }
 
-/// Shows: S5-R062, S5-R065, S5-R076, S5-R077, S5-R078.
+/// Shows: S5-R062, S5-R065, S5-R076, S5-R078.
 #[tokio::test]
 async fn an_agent_creates_and_changes_documents_as_an_editor_of_its_own() {
     let soup = json!({"name": "Soup", "content": "Water and salt.", "standing_instruction": "Short.", "summary": "new"});
@@ -211,7 +211,7 @@ async fn a_rewrite_of_a_document_that_was_changed_meanwhile_stores_nothing() {
     assert_eq!(client_document(&world, kitchen, "Soup").await, None);
 }
 
-/// Shows: S5-R077, S5-R078.
+/// Shows: S5-R078.
 #[tokio::test]
 async fn a_name_that_is_taken_meanwhile_is_an_error_of_the_call() {
     let create = json!({"name": "Bread"});

@@ -59,7 +59,7 @@ fn is_missing<T>(result: Result<T, Error>) -> bool {
     matches!(result, Err(Error::NotFound { .. }))
 }
 
-/// Shows: S5-R022, S5-R023, S5-R024, S5-R028, S5-R058.
+/// Shows: S5-R022, S5-R023, S5-R024, S5-R058.
 #[tokio::test]
 async fn a_project_has_documents_that_are_read_whole_or_by_their_heads() {
     let world = world().await;
@@ -429,7 +429,6 @@ async fn documents_are_exported_as_files_with_safe_names() {
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), files.len());
 }
 
-/// Shows: S5-R024.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_project_has_a_thousand_documents_and_not_one_more_whoever_is_first() {
     let world = world().await;
