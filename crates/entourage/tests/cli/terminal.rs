@@ -6,6 +6,7 @@ use std::{
     io::{self, Read, Write},
     os::{fd::AsFd, unix::ffi::OsStrExt},
     process::{Child, Command, Stdio},
+    thread,
 };
 
 use rustix::{
@@ -167,14 +168,16 @@ impl Terminal {
 
     /// Its exit code and stdout, once it has ended.
     pub(crate) fn ended(mut self) -> (Option<i32>, String) {
+        // It goes on drawing, and would wait for a reader once the terminal holds as much as it can.
+        let mut master = self.master.try_clone().expect("cloned");
+        let rest = thread::spawn(move || master.read_to_end(&mut Vec::new()));
         let mut stdout = String::new();
         if let Some(mut piped) = self.child.stdout.take() {
             piped.read_to_string(&mut stdout).expect("UTF-8");
         }
-        // Unread output would keep it from ending.
-        let mut rest = Vec::new();
-        let _ = self.master.read_to_end(&mut rest);
-        (self.child.wait().expect("it ends").code(), stdout)
+        let code = self.child.wait().expect("it ends").code();
+        let _ = rest.join();
+        (code, stdout)
     }
 }
 
