@@ -1,19 +1,22 @@
 //! The document agent: one decision, at most one search, one change or none, one answer.
 
+use std::time::Duration;
+
+use async_trait::async_trait;
 use entourage_engine::{Client, DocumentChange, ExpectedVersion, Kinds, NewAct, NewProject, Page};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
 use entourage_testkit::{Fault, World, crash_stride, quiet};
-use entourage_tools::{Effect, Outcome, Toolbox};
+use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{
     Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, Status,
-    tool_names,
+    ToolSpec, tool_names,
 };
 use serde_json::{Value, json};
 
 use crate::{
     documents::{new, new_project},
-    kit::{Effects, TestTool, WorldBuilderExt, eventually, insist},
+    kit::{WorldBuilderExt, eventually, insist},
 };
 
 /// What the model of a test is asked for.
@@ -28,17 +31,34 @@ fn deciding(decision: Value, text: &'static str) -> ScriptedModel {
     })
 }
 
-fn search() -> TestTool {
-    TestTool::answering(tool_names::WEB_SEARCH, Effect::Pure, &Effects::default(), |_, arguments| {
+/// A search that finds something, unless it is for nothing.
+struct Search;
+
+#[async_trait]
+impl Tool for Search {
+    fn name(&self) -> &str {
+        tool_names::WEB_SEARCH
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let parameters = json!({"type": "object", "properties": {"query": {"type": "string"}}});
+        Some(ToolSpec::new(tool_names::WEB_SEARCH, "Searches.", parameters))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome, ToolError> {
         match arguments["query"].as_str() {
-            Some("nothing") => Err(entourage_tools::Error::Failed("the web is down".into())),
+            Some("nothing") => Err(ToolError::Failed("the web is down".into())),
             _ => Ok(Outcome::text("The web says so.")),
         }
-    })
+    }
 }
 
 fn builder(model: ScriptedModel) -> entourage_testkit::WorldBuilder {
-    World::builder(model).tools(Toolbox::new().with(search())).kinds(quiet(Kinds::builtin()))
+    World::builder(model).tools(Toolbox::new().with(Search)).kinds(quiet(Kinds::builtin()))
 }
 
 /// A project with a document, and a message about it.
@@ -68,13 +88,19 @@ impl Place {
 
     /// Says this, and returns what it came to, the answer, and the chat.
     async fn act(&self, new: NewAct) -> (Act, String, ProjectChat) {
+        let acts = async |chat| self.client().acts(chat, Page::all()).await.unwrap();
         let before = match new.chat {
-            Some(chat) => self.client().acts(chat, Page::all()).await.unwrap().len(),
-            None => 0,
+            Some(chat) => (chat, acts(chat).await.len()),
+            None => (AgentId::new(), 0),
         };
         let (chat, _) = self.client().act(new).await.unwrap();
-        let acts = async || self.client().acts(chat.agent, Page::all()).await.unwrap();
-        let acts = eventually("it is answered", acts, |acts| acts.len() > before).await;
+        let before = if before.0 == chat.agent { before.1 } else { 0 };
+        let read = async || {
+            // What waits before it tries again need not wait for long.
+            self.world.clock().advance(Duration::from_secs(10));
+            acts(chat.agent).await
+        };
+        let acts = eventually("it is answered", read, |acts| acts.len() > before).await;
         self.world.ended(chat.agent).await;
         let text = said(&self.client(), chat.agent).await;
         let chat = self.client().record(chat.agent).await.unwrap();
