@@ -30,7 +30,7 @@ async fn kinds_are_listed_without_their_instructions() {
     let site = Site::open().await;
     let kinds = site.get("/v1/kinds").await.expect(200);
     let names: Vec<_> = kinds["data"].as_array().unwrap().iter().map(|kind| kind["name"].clone()).collect();
-    assert_eq!(names, ["assistant", "explorer", "general", "orchestrator", "researcher"]);
+    assert_eq!(names, ["assistant", "documents", "explorer", "general", "orchestrator", "researcher"]);
 
     let kind = site.get("/v1/kinds/assistant").await.expect(200);
     assert_eq!(kind, kinds["data"][0]);

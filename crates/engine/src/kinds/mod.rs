@@ -245,7 +245,7 @@ mod tests {
             assert_eq!(findings, [], "{path}");
             assert!(kind.is_some_and(|kind| path.ends_with(&format!("/{}.md", kind.name))), "{path}");
         }
-        assert_eq!(Kinds::builtin().names(), "assistant, explorer, general, orchestrator, researcher");
+        assert_eq!(Kinds::builtin().names(), "assistant, documents, explorer, general, orchestrator, researcher");
     }
 
     /// A long search calls one tool again and again: a limit on that is for users to set in their kinds'
@@ -314,7 +314,7 @@ mod tests {
         kinds.load(directory.path()).unwrap();
         assert_eq!(
             kinds.names(),
-            "assistant, ceo, dev, explorer, general, orchestrator, researcher",
+            "assistant, ceo, dev, documents, explorer, general, orchestrator, researcher",
             "only it is left out"
         );
         let told = kinds.agency("third").unwrap_err().to_string();

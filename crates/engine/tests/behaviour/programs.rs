@@ -354,7 +354,7 @@ async fn a_kind_whose_program_does_not_exist_is_refused_with_the_names_that_do()
     let refused = world.client().create(new, None).await.unwrap_err().to_string();
     assert_eq!(
         refused,
-        "kind `assistant`: there is no program `explode`; there are: explore, orchestrate, react"
+        "kind `assistant`: there is no program `explode`; there are: act, explore, orchestrate, react"
     );
 }
 

@@ -118,7 +118,7 @@ fn a_kind_with_an_unknown_guardrail_is_reported_and_left_out() {
 #[test]
 fn kinds_check_finds_a_missing_program_and_settings_that_a_program_refuses() {
     for (front, why) in [
-        ("program: explode", "there is no program `explode`; there are: explore, orchestrate, react"),
+        ("program: explode", "there is no program `explode`; there are: act, explore, orchestrate, react"),
         ("program_settings: { a: 1 }", "the program `react` takes no `program_settings`"),
         ("program: explore", "missing field `max_questions`"),
         (
