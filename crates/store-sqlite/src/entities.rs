@@ -249,9 +249,9 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant, Intervention,
-        JobRun, KeptThread, Learning, Note, PendingSave, Project, Question, Record, Schedule, Session,
-        StreamToken, Task, Tombstone,
+        Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant, Intervention,
+        JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question, Record, Schedule,
+        Session, StreamToken, Task, Tombstone,
     };
 
     use super::*;
@@ -303,7 +303,9 @@ mod tests {
             StreamToken,
             Project,
             Document,
-            DocumentVersion
+            DocumentVersion,
+            ProjectChat,
+            Act
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

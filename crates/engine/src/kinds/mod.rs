@@ -245,7 +245,10 @@ mod tests {
             assert_eq!(findings, [], "{path}");
             assert!(kind.is_some_and(|kind| path.ends_with(&format!("/{}.md", kind.name))), "{path}");
         }
-        assert_eq!(Kinds::builtin().names(), "assistant, documents, explorer, general, orchestrator, researcher");
+        assert_eq!(
+            Kinds::builtin().names(),
+            "assistant, documents, explorer, general, orchestrator, researcher"
+        );
     }
 
     /// A long search calls one tool again and again: a limit on that is for users to set in their kinds'
