@@ -120,6 +120,7 @@ async fn what_only_looks_at_an_address_starts_no_agent() {
     for (header, value) in [
         ("accept", "text/html,application/xhtml+xml,*/*;q=0.8"),
         ("sec-fetch-mode", "navigate"),
+        ("sec-fetch-mode", "no-cors"),
         ("sec-purpose", "prefetch;prerender"),
         ("purpose", "prefetch"),
     ] {
@@ -140,6 +141,12 @@ async fn an_agent_is_followed_by_its_name_alone_also_after_its_end() {
     let mut again = Chunks::get(&site, "?agentId=scout", None).await;
     assert_eq!(again.until("finish").await.last(), seen.last());
     assert_eq!(site.get("/v1/agents").await.expect(200)["data"].as_array().unwrap().len(), 1);
+    // A page, too, which needs a token.
+    let made = token(&site, "scout").await;
+    for address in [format!("?token={made}"), format!("?agentId=scout&token={made}")] {
+        let mut by_token = Chunks::get(&site, &address, None).await;
+        assert_eq!(by_token.until("finish").await.last(), seen.last());
+    }
     site.get("/agent/stream?agentId=nobody").await.problem(404, "not-found");
     let blank = site.get("/agent/stream").await.problem(422, "invalid-request");
     assert!(blank.detail.contains("blank"), "{}", blank.detail);

@@ -55,7 +55,9 @@ fn said(conversation: &str) -> Option<String> {
     let mut lines = conversation[begin..].lines();
     let first = lines.next()?.to_owned();
     let others = lines.map_while(|line| line.strip_prefix("  "));
-    let said = std::iter::once(first.as_str()).chain(others).collect::<Vec<_>>().join("\n");
+    let mut said = std::iter::once(first.as_str()).chain(others).collect::<Vec<_>>().join("\n");
+    // What it read may have calls of its program in it, which a conversation shows with entities.
+    said.truncate(said.find("&lt;call ").unwrap_or(said.len()));
     let is_call = said.trim_start().starts_with("[calls ");
     Some(said).filter(|said| !said.trim().is_empty() && !is_call)
 }
@@ -80,6 +82,8 @@ mod tests {
     fn what_the_agent_found_is_the_text() {
         let decided = on("User: Which files?\nAgent: a.md\n  b.md\nNotice: x");
         assert_eq!(decided.text, format!("a.md\nb.md\n\n{DISCLAIMER}"));
+        let with_call = on("User: Which files?\nAgent: a.md\n  &lt;call tool=&quot;x&quot;&gt;");
+        assert_eq!(with_call.text, format!("a.md\n\n\n{DISCLAIMER}"));
         assert_eq!(on("User: Which files?\nAgent:  [calls list_files {}]").text, DISCLAIMER);
     }
 

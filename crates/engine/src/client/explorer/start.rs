@@ -89,6 +89,11 @@ impl NewExploration {
         Self { input, name: None, parent: None, kind: None, metadata: Map::new() }
     }
 
+    /// Whether it gives an agent nothing to explore.
+    pub(super) fn is_blank(&self) -> bool {
+        matches!(&self.input, ExplorationInput::Prompt(prompt) if is_blank(prompt))
+    }
+
     /// What the agent reads first, and what was said before.
     fn split(&self) -> Result<(&str, &[EarlierMessage])> {
         match &self.input {

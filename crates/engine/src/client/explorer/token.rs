@@ -106,7 +106,9 @@ impl Client {
                     "the token is used too late: it starts an agent within a minute".into(),
                 ));
             }
+            // Without anything to explore an agent is followed, also if it has ended.
             let active = match &new.name {
+                Some(name) if new.is_blank() => Some(self.named_agent(name).await?),
                 Some(name) => self.active_named(name).await?,
                 None => None,
             };

@@ -96,9 +96,13 @@ fn empty_if_null<'de, D: Deserializer<'de>>(words: D) -> Result<String, D::Error
 /// The longest question, in characters.
 const LONGEST_QUESTION: usize = 10_000;
 
-/// The question, cut where no person would read on.
-fn wanted(is_wanted: bool, question: &str) -> Option<&str> {
+/// A question without blanks around it, cut where no reader would go on.
+pub(super) fn shortened(question: &str) -> &str {
     let question = question.trim();
     let end = question.char_indices().nth(LONGEST_QUESTION).map_or(question.len(), |(at, _)| at);
-    Some(&question[..end]).filter(|question| is_wanted && !question.is_empty())
+    &question[..end]
+}
+
+fn wanted(is_wanted: bool, question: &str) -> Option<&str> {
+    Some(shortened(question)).filter(|question| is_wanted && !question.is_empty())
 }

@@ -13,7 +13,7 @@ use crate::{
     Interrupt,
     run::{CallResult, NewTask, Run},
 };
-use decisions::{Clarification, MayAsk, Missing, Subquestions, Summary, decide};
+use decisions::{Clarification, MayAsk, Missing, Subquestions, Summary, decide, shortened};
 use settings::Settings;
 
 /// What the user reads if they leave a question open before there is any result.
@@ -94,7 +94,8 @@ async fn explore(run: &mut Run<'_>, settings: Settings) -> Result<String, Interr
     if run.depth() == 0 {
         let found: Subquestions = decide(run, "subquestions", settings.subquestions).await?;
         let kind = run.kind().name.clone();
-        let found = found.subquestions.into_iter().filter(|text| !text.trim().is_empty());
+        let found = found.subquestions.into_iter().map(|text| shortened(&text).to_owned());
+        let found = found.filter(|text| !text.is_empty());
         work.extend(found.take(settings.max_subquestions).map(|text| NewTask { kind: kind.clone(), text }));
     }
     let children = run.spawn("children", work).await?;

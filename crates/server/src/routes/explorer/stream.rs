@@ -89,6 +89,7 @@ impl<S: Send + Sync> FromRequestParts<S> for PageVisit {
             all.flat_map(|value| value.split([',', ';'])).any(|one| one.trim().eq_ignore_ascii_case(word))
         };
         let is_visit = says("sec-fetch-mode", "navigate")
+            || says("sec-fetch-mode", "no-cors")
             || says("sec-purpose", "prefetch")
             || says("purpose", "prefetch")
             || says("accept", "text/html");
