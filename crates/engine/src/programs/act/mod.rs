@@ -50,6 +50,9 @@ pub struct Act;
 impl Program for Act {
     async fn run(&self, run: &mut Run<'_>) -> Result<String, Interrupt> {
         run.receive_one().await?;
+        if let Some(text) = run.said_last() {
+            return Ok(text);
+        }
         let settings: Settings = run.settings()?;
         let (Some(message), Some(about)) = (run.message(), run.about_project().await?) else {
             return Ok(run.say(NO_PROJECT));

@@ -346,7 +346,7 @@ like 'Create a document called Recipes'."
         }
     }
 
-    /// Shows: S5-R120, S5-R121.
+    /// Shows: S5-R121.
     #[test]
     fn a_failure_of_the_model_is_an_apology_without_its_cause() {
         assert_eq!(
@@ -356,7 +356,7 @@ like 'Create a document called Recipes'."
         );
     }
 
-    /// Shows: S5-R092, S5-R094, S5-R101, S5-R105.
+    /// Shows: S5-R092, S5-R094.
     #[test]
     fn only_a_success_is_reported_as_one() {
         let name = || "Recipes".to_owned();

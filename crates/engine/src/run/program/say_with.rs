@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use entourage_store::{Error as StoreError, Write};
 use entourage_tools::DocumentWrite;
-use entourage_types::{Editor, RecordWrite, StepKey, Turn};
+use entourage_types::{Editor, ItemBody, RecordWrite, StepKey, Turn};
 
 use crate::{
     Error,
@@ -22,9 +22,19 @@ pub(crate) struct Together {
 }
 
 impl Run<'_> {
+    /// The last text that an earlier activation of this run put on record, if one did: then the work is done, and what it
+    /// rested on may have changed since, by the work itself.
+    pub(crate) fn said_last(&mut self) -> Option<String> {
+        let at = self.steps.checkpoint(&StepKey::LastText)?;
+        let ItemBody::Turn(turn) = &self.transcript.items().get(at)?.body else { return None };
+        let text = turn.text.clone();
+        self.steps.pass(&StepKey::LastText);
+        Some(text)
+    }
+
     /// Adds the run's last text, as [`say`](Self::say) does, and commits it with what belongs to it: all of that is done,
-    /// or none. Once it is on record it is not done again. The inner error says why it is refused: then nothing was
-    /// written, and the program may say something else.
+    /// or none. A program asks [`said_last`](Self::said_last) first, whether that is on record. The inner error says why it
+    /// is refused: then nothing was written, and the program may say something else.
     ///
     /// # Errors
     /// When the store fails.
@@ -33,10 +43,6 @@ impl Run<'_> {
         text: &str,
         together: &Together,
     ) -> Result<std::result::Result<(), Error>> {
-        if self.steps.is_done(&StepKey::LastText) {
-            self.steps.pass(&StepKey::LastText);
-            return Ok(Ok(()));
-        }
         // The batch must not be refused with it.
         self.flush().await?;
         let (store, owner) = (Arc::clone(self.engine.store()), self.agent.owner.clone());
