@@ -31,7 +31,7 @@ pub struct DocumentHead {
     pub number: u64,
     /// Its name: no two documents of a project have the same, however they are spelled.
     pub name: String,
-    /// What whoever edits it keeps to; may be empty.
+    /// What every editor keeps to; may be empty.
     pub standing_instruction: String,
     /// The number of its present version, from 1.
     pub version: u64,
@@ -58,7 +58,7 @@ pub struct NewDocument {
     pub project: ProjectId,
     /// Its name, which no other document of the project has.
     pub name: String,
-    /// What whoever edits it keeps to; may be empty.
+    /// What every editor keeps to; may be empty.
     pub standing_instruction: String,
     /// Its text; may be empty.
     pub content: String,

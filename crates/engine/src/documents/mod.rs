@@ -1,4 +1,4 @@
-//! What each change of a document writes, whoever makes it: the row, its version and its number belong to one commit,
+//! What each change of a document writes, by any editor: the row, its version and its number belong to one commit,
 //! and the same rules hold for a person's request, a tool's call and a program.
 //!
 //! Each function adds to a commit; who calls it commits, and asks [`Refused`] what a refusal means.

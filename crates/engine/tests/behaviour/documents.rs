@@ -123,7 +123,7 @@ async fn a_change_makes_a_version_and_leaves_the_rest_as_it_was() {
     assert_eq!(world.audit().await, []);
 }
 
-/// Whoever has seen an earlier version changes nothing, and learns which version there is.
+/// An editor that has seen an earlier version changes nothing, and learns which version there is.
 #[tokio::test]
 async fn a_change_for_an_earlier_version_is_refused_with_the_present_one() {
     let world = world().await;

@@ -608,7 +608,7 @@ async fn a_history_that_an_agent_goes_on_with_is_no_part_of_its_stream() {
     }
 }
 
-/// A question whose event was pruned is shown to whoever begins to follow: it can still be answered.
+/// A question whose event was pruned is shown to a client that begins to follow: it can still be answered.
 #[tokio::test]
 async fn an_open_question_is_shown_although_its_event_was_pruned() {
     let world = Mind { ambiguous: true, ..CLEAR }.world().await;

@@ -43,7 +43,7 @@ pub(crate) struct ActDecision {
     pub(crate) clarification_question: Option<String>,
     #[serde(deserialize_with = "text")]
     pub(crate) confirmation_prompt: Option<String>,
-    /// The whole answer as the model gave it, with fields that nobody asked for: what `agent_decision` shows (S5-R048).
+    /// The whole answer as the model gave it, with fields that the schema does not name: what `agent_decision` shows (S5-R048).
     #[serde(skip)]
     pub(crate) whole: Value,
 }

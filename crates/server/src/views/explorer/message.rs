@@ -112,7 +112,7 @@ fn message(item: Item, names: &HashMap<AgentId, String>) -> Option<ExplorerMessa
                 status: ended.map(|ended| AgentState::of(ended, None, Unread::Nothing)),
             }
         }
-        ItemBody::Message(Message { from: Author::Trigger { .. }, text, .. }) => told(text),
+        ItemBody::Message(Message { from: Author::Trigger { .. }, text, .. }) => of_engine(text),
         ItemBody::Turn(Turn { text, calls, .. }) => {
             let said = Some(AssistantPart::Text { text: text.clone() }).filter(|_| !text.is_empty());
             let called = calls.into_iter().map(|call| AssistantPart::ToolCall {
@@ -130,13 +130,13 @@ fn message(item: Item, names: &HashMap<AgentId, String>) -> Option<ExplorerMessa
                 is_error: error,
             }],
         },
-        ItemBody::Notice(notice) => told(notice.text),
+        ItemBody::Notice(notice) => of_engine(notice.text),
         // What it was to know beside the conversation, and what it decided, are no messages.
         ItemBody::Context(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => return None,
     })
 }
 
 /// What the engine told the agent.
-const fn told(content: String) -> ExplorerMessage {
+const fn of_engine(content: String) -> ExplorerMessage {
     ExplorerMessage::System { content, agent_id: None, status: None }
 }
