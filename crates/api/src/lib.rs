@@ -4,12 +4,15 @@
 //! They have a shape of their own: what is stored may change without them, and what belongs to the operator
 //! is left out.
 
+mod act;
 mod active;
 mod agency;
 mod agent;
 mod budget;
 mod context;
 mod delta;
+mod document;
+mod document_version;
 mod entry;
 mod event;
 mod grant;
@@ -24,6 +27,7 @@ mod note;
 mod page;
 mod past;
 mod problem;
+mod project;
 mod question;
 mod receiver;
 mod request;
@@ -38,12 +42,17 @@ mod tree;
 mod usage;
 mod why;
 
+pub use act::{Act, ActOutcome, NewAct};
 pub use active::{ActiveAgent, ActiveAgents};
 pub use agency::{Agency, AgencyChat, Flow, Thread};
 pub use agent::{Agent, AgentOrder, Child, CreateAgent, ListAgents, ListChildren, Subtree};
 pub use budget::{Allowance, Amount, Budget, BudgetOf, GrantBudget};
 pub use context::{Block, Context};
 pub use delta::{CaughtUp, Delta, Piece};
+pub use document::{ChangeDocument, CreateDocument, Document, DocumentHead, FoundDocument, SearchDocuments};
+pub use document_version::{
+    DiffHunk, DiffLine, DiffLineKind, DocumentDiff, DocumentVersion, Editor, Replaced, ShowDiff, UndoDocument,
+};
 pub use entry::{Entry, ListMessages, Posted, Role, SendMessage};
 pub use event::{Begin, Event, EventBody, EventPage};
 pub use grant::{Grant, ListGrants};
@@ -58,6 +67,7 @@ pub use note::{ListNotes, Note};
 pub use page::{ItemPage, List, ListItems, Page, PageQuery};
 pub use past::{PastAgent, PastTree, ShowTimeline, ShowTree, ShownTree, TimelineBucket};
 pub use problem::Problem;
+pub use project::{ChangeProject, CreateProject, Project, ProjectChat};
 pub use question::{AnswerQuestion, ListQuestions, Proposal, Question, QuestionOrder};
 pub use receiver::{Delivery, FailedAttempt, ListDeliveries, Receiver};
 pub use request::{Asked, FailedTry, ModelMessage, ModelRequest, OfferedTool, PrefixBreak, RequestBefore};

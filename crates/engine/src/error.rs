@@ -32,6 +32,9 @@ pub enum Error {
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
     Invalid(String),
+    /// A message about documents continues no chat and names no project (S5-R013).
+    #[error("no chat is continued: name the project that the new one is about")]
+    NoProject,
     /// The request concerns the whole engine, and the caller is not its operator.
     #[error(
         "only the operator may {0}; `operator` in `[server.auth.jwt]` names the operator. With a shared \

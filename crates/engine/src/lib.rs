@@ -58,14 +58,14 @@ mod with_timeout;
 
 pub use budget::Budgets;
 pub use client::{
-    AcceptedMessage, ActiveAgent, ActiveNode, ActiveTree, AgentFilter, AskedQuestion, Block, BudgetState,
-    Cause, ChatMessage, Child, Client, DiffHunk, DiffLine, DocumentDiff, EarlierMessage, EngineState, Entry,
-    EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile, FailedAttempt, FoundDocument,
-    FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed,
-    NestedRunRef, NewAct, NewAgent, NewExploration, NewProject, NewSchedule, Overrides, PageEnd, PageLimit,
-    PastAgent, PastTree, Posted, PrefixBreak, ProjectChange, QuestionFilter, RebuiltRequest, ReceiverRecord,
-    Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage,
-    Why, explorer,
+    AcceptedAct, AcceptedMessage, ActResult, ActiveAgent, ActiveNode, ActiveTree, AgentFilter, AskedQuestion,
+    Block, BudgetState, Cause, ChatMessage, Child, Client, DiffHunk, DiffLine, DocumentDiff, EarlierMessage,
+    EngineState, Entry, EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile,
+    FailedAttempt, FoundDocument, FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link,
+    MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAct, NewAgent, NewExploration, NewProject, NewSchedule,
+    Overrides, PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, ProjectChange, ProjectExport,
+    ProjectMessage, QuestionFilter, RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Role, RunFilter,
+    Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};
@@ -83,8 +83,8 @@ pub use outbox::{Outbox, Receiver, Transport, Undelivered};
 pub use programs::Program;
 pub use retention::{Pruned, Retention};
 pub use run::{
-    Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask, Run,
-    Spawned, TextRequest, TurnOutcome, settings_of,
+    Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask,
+    Reader, Run, Spawned, TextRequest, TurnOutcome, settings_of,
 };
 pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use stop::{Interrupt, Stop};

@@ -61,6 +61,17 @@ impl Paging {
         })
     }
 
+    /// Reads a page of a list that is oldest first, and shows each row.
+    pub(crate) async fn oldest_first<T, V, F: Future<Output = EngineResult<Narrowed<T>>>>(
+        &self,
+        read: impl FnOnce(Rows) -> F,
+        view: impl FnMut(T) -> V,
+    ) -> Result<Page<V>, Problem> {
+        let Narrowed { rows, next } =
+            read(Rows { limit: self.limit, newest_first: false, ..self.query() }).await?;
+        Ok(page_of(rows.into_iter().map(view), next))
+    }
+
     /// Reads the page. It has fewer entries where they are large.
     pub(crate) async fn read<T, V: From<T>, F: Future<Output = EngineResult<Vec<T>>>>(
         &self,

@@ -6,7 +6,7 @@ use axum::{
     Router,
     extract::{DefaultBodyLimit, MatchedPath, Request},
     http::{HeaderName, HeaderValue, header::AUTHORIZATION},
-    middleware::{from_fn, from_fn_with_state},
+    middleware::{from_fn, from_fn_with_state, map_response},
 };
 use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
@@ -30,8 +30,8 @@ use crate::{
     compression::LargeResponses,
     connections::Limits,
     metrics::measure,
-    problem::{method_not_allowed, no_route, panicked},
-    routes::{Routes, chats, explorer, openapi, operations, v1, webhook},
+    problem::{method_not_allowed, no_route, panicked, with_detail},
+    routes::{Routes, chats, documents, explorer, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -51,6 +51,7 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
         .merge(all(v1::ROUTES))
         .merge(all(chats::ROUTES))
         .merge(all(explorer::ROUTES))
+        .merge(all(documents::ROUTES))
 }
 
 fn all(routes: &[Routes]) -> OpenApiRouter<AppState> {
@@ -95,10 +96,13 @@ pub(crate) fn router_of(
     }
     let probes = served(&[operations::routes]);
     let bodies = from_fn_with_state(Bodies::new(settings.body_limit, settings.body_timeout), bounded);
-    let mut routes = known
-        .layer(bodies.clone())
-        .layer(from_fn_with_state(bearer_state, bearer))
-        .layer(from_fn_with_state(state.clone(), stream_token))
+    let guarded = |routes: Router<AppState>| {
+        let bearer = from_fn_with_state(bearer_state.clone(), bearer);
+        let stream_token = from_fn_with_state(state.clone(), stream_token);
+        routes.layer(bodies.clone()).layer(bearer).layer(stream_token)
+    };
+    let mut routes = guarded(known)
+        .merge(guarded(served(documents::ROUTES)).layer(map_response(with_detail)))
         .merge(open.merge(openapi::routes()).layer(bodies).layer(from_fn(stranger)))
         // Probes are answered even if there are too many connections.
         .merge(probes)

@@ -59,6 +59,14 @@ const WITHOUT_TREE: WordIndex = word_index!(
     "entities_without_tree": "kind" is "request" or "delivery" or "pending_save"
 );
 
+/// The nouns whose records have numbers.
+const NUMBERED: Partial = Partial {
+    index: "numbered_entities",
+    holds: "kind = 'project' OR kind = 'document' OR kind = 'project_chat'",
+};
+/// As in that index.
+const NUMBER: &str = "body ->> '$.number' = ?";
+
 /// The open questions of an owner, those that are due soonest first.
 const OPEN_QUESTIONS: Partial =
     Partial { index: "open_questions", holds: "kind = 'question' AND status = 'open'" };
@@ -131,6 +139,9 @@ const fn columns(query: &EntityQuery) -> &'static str {
 
 /// Returns the partial index that serves a query best, if one does.
 fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
+    if query.number.is_some() {
+        return Some(NUMBERED);
+    }
     if let (Some(Parent::Record(..)), Some(_), None) = (&query.parent, query.records.status(), &query.name) {
         return Some(OF_RECORD);
     }
@@ -158,6 +169,11 @@ fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
 }
 
 fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
+    // The number of a row is an integer, which no text equals.
+    let select = match query.number.map(|number| i64::try_from(number).unwrap_or(i64::MAX)) {
+        Some(number) => select.and(NUMBER).bind(number),
+        None => select,
+    };
     select
         .only("kind = ?", Some(query.records.kind()))
         .seen_by(scope, "owner")

@@ -212,6 +212,17 @@ fn a_record_is_found_by_its_name_alone() {
     }
 }
 
+/// The same for a number.
+#[test]
+fn a_record_is_found_by_its_number_alone() {
+    let (_directory, connection) = database_beside(Trees, FEW);
+    let number = Some(7);
+    for query in [EntityQuery::records::<Document>(), EntityQuery::in_status::<Document>(KeptStatus::Kept)] {
+        let plan = entities::select(&own(), &EntityQuery { number, ..query }).plan(&connection);
+        assert!(plan.contains("numbered_entities (kind=? AND owner=? AND <expr>=?)"), "{plan}");
+    }
+}
+
 /// The tree of an owner's active agents reads none of other owners and none at rest (S3-R081).
 #[test]
 fn a_list_of_active_agents_touches_no_others() {

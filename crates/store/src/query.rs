@@ -143,6 +143,8 @@ pub struct EntityQuery {
     pub branch: Option<AgentId>,
     /// With this name, which at most one record of an owner has.
     pub name: Option<UniqueName>,
+    /// With this number. Only for projects, documents and chats about these, which have one in their JSON.
+    pub number: Option<u64>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
@@ -177,6 +179,7 @@ impl EntityQuery {
             parent: None,
             branch: None,
             name: None,
+            number: None,
             text: None,
             with_texts: false,
             soonest_first: false,

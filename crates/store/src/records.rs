@@ -14,6 +14,8 @@ pub struct RecordFilter<R: Record> {
     pub branch: Option<AgentId>,
     /// With this name, which at most one record of an owner has.
     pub name: Option<UniqueName>,
+    /// With this number. Only for projects, documents and chats about these.
+    pub number: Option<u64>,
     /// In this status.
     pub status: Option<R::Status>,
     /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
@@ -43,6 +45,7 @@ impl<R: Record> Default for RecordFilter<R> {
             parent: None,
             branch: None,
             name: None,
+            number: None,
             status: None,
             words: None,
             with_texts: false,
@@ -65,6 +68,12 @@ impl<R: Record> RecordFilter<R> {
         Self { name: Some(name), ..Self::default() }
     }
 
+    /// The record with this number.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self { number: Some(number), ..Self::default() }
+    }
+
     /// The records in one status.
     #[must_use]
     pub fn in_status(status: R::Status) -> Self {
@@ -74,10 +83,20 @@ impl<R: Record> RecordFilter<R> {
 
 impl<R: Record> From<RecordFilter<R>> for EntityQuery {
     fn from(filter: RecordFilter<R>) -> Self {
-        let RecordFilter { root, parent, branch, name, status, words, with_texts, soonest_first, page } =
-            filter;
+        let RecordFilter {
+            root,
+            parent,
+            branch,
+            name,
+            number,
+            status,
+            words,
+            with_texts,
+            soonest_first,
+            page,
+        } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent, branch, name, text: words, with_texts, soonest_first, page, ..records }
+        Self { root, parent, branch, name, number, text: words, with_texts, soonest_first, page, ..records }
     }
 }
 

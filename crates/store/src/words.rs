@@ -28,3 +28,8 @@ pub fn due_first(question: &str) -> String {
     let due = body.as_ref().and_then(|body| body.get("due")).and_then(serde_json::Value::as_str);
     due.map_or_else(|| "~".to_owned(), |due| due.chars().take(19).collect())
 }
+
+/// The number in the JSON of a record, if it has one.
+pub(crate) fn number_of(record: &str) -> Option<u64> {
+    serde_json::from_str::<serde_json::Value>(record).ok()?.get("number")?.as_u64()
+}

@@ -55,8 +55,8 @@ pub use chat_message::{AcceptedMessage, ChatMessage};
 pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use documents::{
-    DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument, NewAct, NewProject,
-    ProjectChange, Replaced,
+    AcceptedAct, ActResult, DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument,
+    NewAct, NewProject, ProjectChange, ProjectExport, ProjectMessage, Replaced,
 };
 pub use events::{EventFilter, EventPage};
 pub use explorer::{

@@ -28,7 +28,7 @@ use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Agent, Item, ItemBody, Kind, Scope, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
-pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView, TextRequest};
+pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, TextRequest};
 pub use program::{
     calls::CallResult,
     join::Joined,

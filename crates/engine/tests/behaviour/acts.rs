@@ -93,17 +93,17 @@ impl Place {
             Some(chat) => (chat, acts(chat).await.len()),
             None => (AgentId::new(), 0),
         };
-        let (chat, _) = self.client().act(new).await.unwrap();
-        let before = if before.0 == chat.agent { before.1 } else { 0 };
+        let chat = self.client().act(new, None).await.unwrap().chat;
+        let before = if before.0 == chat { before.1 } else { 0 };
         let read = async || {
             // What waits before it tries again need not wait for long.
             self.world.clock().advance(Duration::from_secs(10));
-            acts(chat.agent).await
+            acts(chat).await
         };
         let acts = eventually("it is answered", read, |acts| acts.len() > before).await;
-        self.world.ended(chat.agent).await;
-        let text = said(&self.client(), chat.agent).await;
-        let chat = self.client().record(chat.agent).await.unwrap();
+        self.world.ended(chat).await;
+        let text = said(&self.client(), chat).await;
+        let chat = self.client().record(chat).await.unwrap();
         (acts.last().unwrap().clone(), text, chat)
     }
 
@@ -260,11 +260,11 @@ async fn a_chat_goes_on_unless_it_is_unknown_or_of_another_project() {
     let (_, _, third) = place.act(NewAct { chat: Some(AgentId::new()), ..place.message("Three?") }).await;
     assert_eq!(third.number, 3);
     let eve = place.world.engine().client(Owner::new("eve"));
-    let stolen = eve.act(NewAct { chat: Some(first.agent), ..place.message("Mine?") }).await;
+    let stolen = eve.act(NewAct { chat: Some(first.agent), ..place.message("Mine?") }, None).await;
     assert!(stolen.is_err(), "neither the chat nor the project is hers");
     let nowhere = NewAct { project: None, ..place.message("Where?") };
-    assert!(place.client().act(nowhere).await.unwrap_err().to_string().contains("project"));
-    assert!(place.client().act(place.message(" \n")).await.is_err());
+    assert!(place.client().act(nowhere, None).await.unwrap_err().to_string().contains("project"));
+    assert!(place.client().act(place.message(" \n"), None).await.is_err());
 }
 
 /// A yes holds for the document as it was when the user was asked.
@@ -331,11 +331,12 @@ async fn work(client: &Client) -> entourage_engine::Result<ProjectChat> {
     if client.document_named(kitchen.id, "Recipes").await?.is_none() {
         client.create_document(new(kitchen.id, "Recipes", "# Soup\n\nWater.\n")).await?;
     }
-    if let Some(chat) = client.project_chats(kitchen.id, Page::all()).await?.pop() {
+    if let Some(chat) = client.project_chats(kitchen.id, Page::all()).await?.rows.pop() {
         return Ok(chat);
     }
     let (message, chat, open) = ("Salt the soup.".to_owned(), None, None);
-    Ok(client.act(NewAct { message, project: Some(kitchen.id), chat, open }).await?.0)
+    let accepted = client.act(NewAct { message, project: Some(kitchen.id), chat, open }, None).await?;
+    client.record(accepted.chat).await
 }
 
 /// The soup is salted, with this fault at this commit; returns how many commits there were.

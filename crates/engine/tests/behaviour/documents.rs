@@ -415,7 +415,11 @@ async fn documents_are_exported_as_files_with_safe_names() {
     for name in ["../../etc/passwd", "con", "A/B", "a:b", "Soup.md", ".."] {
         client.create_document(new(kitchen.id, name, &format!("# {name}\n"))).await.unwrap();
     }
-    let files = client.export_project(kitchen.id).await.unwrap();
+    let mut export = client.export_project(kitchen.id).await.unwrap();
+    let mut files = Vec::new();
+    while let Some(file) = export.next().await.unwrap() {
+        files.push(file);
+    }
     let names: Vec<_> = files.iter().map(|file| file.name.as_str()).collect();
     assert_eq!(names, ["_.._etc_passwd.md", "con_.md", "A_B.md", "a_b (2).md", "Soup.md", "document.md"]);
     assert_eq!(files[3].content, "# a:b\n");

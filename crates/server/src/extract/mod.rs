@@ -3,11 +3,13 @@
 mod caller;
 mod filter;
 mod id;
+mod if_match;
 mod json;
 mod key;
 
 pub(crate) use caller::Caller;
 pub(crate) use filter::Filter;
-pub(crate) use id::{Id, Names};
+pub(crate) use id::{Id, IdAndNumber, Names, Number};
+pub(crate) use if_match::IfMatch;
 pub(crate) use json::{Body, Object};
 pub(crate) use key::IdempotencyKey;

@@ -21,6 +21,11 @@ impl Problem {
             | Error::UnknownAgency { .. }
             | Error::Forgotten(_) => Self::not_found(text),
             Error::UnknownKind { .. } => Self::unknown_kind(text),
+            Error::NoProject => Self::no_project(text),
+            Error::NameInUse { .. } => Self::name_in_use(text),
+            Error::StaleVersion { current, .. } => {
+                Self { version: Some(*current), ..Self::stale_version(text) }
+            }
             Error::Reserved(_) => Self::reserved(text),
             Error::Kinds(mistakes) => Self::broken_kinds(mistakes),
             Error::Invalid(_) => Self::invalid(text),

@@ -1,5 +1,6 @@
 //! Problem documents (RFC 9457): the responses to requests that fail.
 
+mod detail;
 mod engine;
 mod rejection;
 
@@ -15,12 +16,17 @@ use axum::{
 };
 use entourage_api::Problem as Document;
 
+pub(crate) use detail::{Detail, ValidationDetail, with_detail};
 pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 
 /// Why a request failed: the document that the caller receives, and what stays here.
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) document: Document,
+    /// Where in the body the mistake is, if it is in one place.
+    place: Vec<String>,
+    /// The version that a document has by now, if the request was made for another one.
+    version: Option<u64>,
     /// The engine's error, for callers within this process.
     cause: Cause,
 }
@@ -59,7 +65,7 @@ macro_rules! problems {
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
                 };
-                Self { document, cause: Cause::default() }
+                Self { document, place: Vec::new(), version: None, cause: Cause::default() }
             })+
         }
     };
@@ -86,6 +92,7 @@ problems! {
     page_visit          "page-visit"           "A link starts no agent"                  FORBIDDEN;
     reserved            "operator-only"        "Only the operator may do this"          FORBIDDEN;
     broken_kinds        "broken-kinds"         "The kind files have mistakes"            UNPROCESSABLE_ENTITY;
+    no_project          "project-needed"       "A project is needed"                     BAD_REQUEST;
     unknown_kind        "unknown-kind"         "There is no such kind"                   UNPROCESSABLE_ENTITY;
     invalid             "invalid-request"      "The request is not valid"                UNPROCESSABLE_ENTITY;
     no_answer           "no-answer"            "The agent gave no answer"                UNPROCESSABLE_ENTITY;
@@ -93,6 +100,10 @@ problems! {
     not_open            "question-not-open"    "The question is not open"                CONFLICT;
     other_call          "other-call"           "The answer is for another call"          CONFLICT;
     not_now             "not-now"              "The agent's state does not allow this"   CONFLICT;
+    name_in_use         "name-in-use"          "The name is in use"                      CONFLICT;
+    unanswered          "unanswered"           "The message was not answered"            CONFLICT;
+    stale_version       "stale-version"        "The document was changed meanwhile"      PRECONDITION_FAILED;
+    version_needed      "version-needed"       "The version seen is needed"              PRECONDITION_REQUIRED;
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
     too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
     too_many_requests   "too-many-requests"    "Too many requests at once"               TOO_MANY_REQUESTS;
@@ -125,6 +136,11 @@ impl Problem {
         Self::unauthorized(format!("the token is refused: {why}"))
     }
 
+    /// Says where in the body the mistake is.
+    pub(crate) fn at(self, place: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self { place: place.into_iter().map(Into::into).collect(), ..self }
+    }
+
     pub(crate) fn foreign_host(host: &str) -> Self {
         Self::forbidden(format!(
             "the request is for host `{host}`. Without authentication only localhost, 127.0.0.1 and [::1] are served; \
@@ -146,16 +162,20 @@ const LONGEST: usize = 8_000;
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { mut document, cause } = self;
+        let Self { mut document, place, version, cause } = self;
         if let Some((end, _)) = document.detail.char_indices().nth(LONGEST) {
             document.detail.truncate(end);
             document.detail.push('…');
         }
         let scheme = if document.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
         let status = StatusCode::from_u16(document.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let mut response = (status, Json(document)).into_response();
+        let mut response = (status, Json(&document)).into_response();
         response.extensions_mut().insert(cause);
+        response.extensions_mut().insert(Arc::new(detail::Refusal { document, place }));
         let headers = response.headers_mut();
+        if let Some(version) = version {
+            headers.insert(header::ETAG, etag(version));
+        }
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         match status {
             StatusCode::UNAUTHORIZED => {
@@ -168,4 +188,10 @@ impl IntoResponse for Problem {
         }
         response
     }
+}
+
+/// The `ETag` of a version of a document.
+pub(crate) fn etag(version: u64) -> HeaderValue {
+    // Digits between quotes are a header's value.
+    HeaderValue::from_str(&format!("\"{version}\"")).unwrap_or(HeaderValue::from_static("\"\""))
 }

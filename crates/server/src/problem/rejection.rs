@@ -8,6 +8,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+use serde_path_to_error::Segment;
+
 use super::Problem;
 use crate::bodies::Unread;
 
@@ -17,7 +19,7 @@ impl From<JsonRejection> for Problem {
             return problem;
         }
         match rejection {
-            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)),
+            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)).at(place(&error)),
             JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
             JsonRejection::MissingJsonContentType(_) => {
                 Self::bad_media_type("send the body as `Content-Type: application/json`")
@@ -49,6 +51,19 @@ impl From<PathRejection> for Problem {
 fn unread(rejection: &(dyn std::error::Error + 'static)) -> Option<Problem> {
     let mut causes = std::iter::successors(Some(rejection), |error| error.source());
     causes.find_map(|error| error.downcast_ref()).map(|Unread(problem)| problem.clone())
+}
+
+/// Where in the body a value is not what is expected.
+fn place(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let found =
+        causes.find_map(|error| error.downcast_ref::<serde_path_to_error::Error<serde_json::Error>>());
+    let path = found.map(|found| found.path().iter());
+    path.into_iter()
+        .flatten()
+        .filter(|part| !matches!(part, Segment::Unknown))
+        .map(ToString::to_string)
+        .collect()
 }
 
 /// The message of the first cause: what is wrong and where, without the framework's preface.

@@ -32,8 +32,12 @@ const RESERVED: (&str, &str, &str) = ("403", "Reserved", "Only the operator may 
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
 const GONE: (&str, &str, &str) =
     ("410", "Gone", "Events after that number, or up to it, were pruned, or do not exist yet.");
+const STALE: [(&str, &str, &str); 2] = [
+    ("412", "Stale", "The document has another version by now, which `ETag` names: nothing was changed."),
+    ("428", "VersionNeeded", "`If-Match` is needed, with the `ETag` of the document as it was read."),
+];
 const CONFLICT: (&str, &str, &str) =
-    ("409", "Conflict", "The state of the agent or the question does not allow this.");
+    ("409", "Conflict", "The state of what it is about does not allow this: the detail says why.");
 
 /// The failures of any request for an owner's data.
 pub(crate) struct Failures;
@@ -46,6 +50,9 @@ pub(crate) struct Gone;
 
 /// The failure of a request that the state of its agent or question does not allow.
 pub(crate) struct Conflict;
+
+/// The failures of a change for another version of a document than it has.
+pub(crate) struct Stale;
 
 /// The failure of a request that only the operator may make.
 pub(crate) struct Reserved;
@@ -74,6 +81,12 @@ impl IntoResponses for Conflict {
     }
 }
 
+impl IntoResponses for Stale {
+    fn responses() -> BTreeMap<String, RefOr<Response>> {
+        refer(STALE)
+    }
+}
+
 impl IntoResponses for Reserved {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         refer([RESERVED])
@@ -82,12 +95,14 @@ impl IntoResponses for Reserved {
 
 /// The responses that operations refer to.
 pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
-    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, RESERVED]).map(|(_, name, meaning)| {
-        let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
-        let response =
-            ResponseBuilder::new().description(meaning).content("application/problem+json", problem);
-        (name.to_owned(), response.build().into())
-    })
+    EXPECTED.into_iter().chain([UNEXPECTED, CONFLICT, GONE, RESERVED]).chain(STALE).map(
+        |(_, name, meaning)| {
+            let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name(Problem::name()))).build();
+            let response =
+                ResponseBuilder::new().description(meaning).content("application/problem+json", problem);
+            (name.to_owned(), response.build().into())
+        },
+    )
 }
 
 fn refer(

@@ -1,6 +1,9 @@
 //! The routes, a file per group.
 
+pub(crate) mod acting;
 pub(crate) mod chats;
+pub(crate) mod documents;
+mod download;
 pub(crate) mod explorer;
 pub(crate) mod failures;
 pub(crate) mod openapi;

@@ -15,8 +15,12 @@ use utoipa::{
     openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme},
 };
 
-use super::failures;
+use super::{
+    acting::{ActProgress, ActText},
+    documents, failures,
+};
 use crate::{
+    problem::{Detail, ValidationDetail},
     router,
     views::chats::{ChatDeltaView, ToolCallDocument},
 };
@@ -35,6 +39,9 @@ use crate::{
     ),
     tags(
         (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
+        (name = "document agent", description = "An agent that edits the documents of a project. Ids are integers, \
+            requests fail with `{\"detail\": …}`, and lists are in the order of their ids."),
+        (name = "documents", description = "Projects, documents with versions, and messages about them."),
         (name = "explorations", description = "Agents that explore, in one tree: streamed, overridden, answered."),
         (name = "agencies", description = "Agencies: a chart of agents, asked as one, by response or stream."),
         (name = "agents", description = "Create agents, write to them, follow them."),
@@ -46,7 +53,7 @@ use crate::{
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument)),
+    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument, ActProgress, ActText, Detail, ValidationDetail)),
     security(("token" = [])),
     modifiers(&Common),
 )]
@@ -65,6 +72,7 @@ impl Modify for Common {
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
         components.responses.extend(failures::described());
+        components.responses.extend(documents::described());
     }
 }
 

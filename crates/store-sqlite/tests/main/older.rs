@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 36] = [
+pub(crate) const MIGRATIONS: [&str; 37] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -42,6 +42,7 @@ pub(crate) const MIGRATIONS: [&str; 36] = [
     include_str!("../../migrations/0034_open_runs.sql"),
     include_str!("../../migrations/0035_notice_codes.sql"),
     include_str!("../../migrations/0036_active_agents.sql"),
+    include_str!("../../migrations/0037_numbers.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -54,7 +55,7 @@ pub(crate) fn insert_agent(older: &Connection, id: AgentId) {
 /// Takes back what migrations from 27 on add and would add again, for tests that make an older database of a new one.
 pub(crate) fn undo_later(file: &Connection) {
     file.execute_batch(
-        "DROP INDEX active_agents; DROP INDEX open_agents;
+        "DROP INDEX numbered_entities; DROP INDEX active_agents; DROP INDEX open_agents;
          CREATE INDEX open_agents ON agents (status)
              WHERE status = 'idle' OR status = 'queued' OR status = 'running' OR status = 'waiting';
          DROP INDEX open_runs; ALTER TABLE runs DROP COLUMN open;

@@ -2,14 +2,17 @@
 //! name, questions by when they are due, and pages that end at a given row.
 
 use entourage_types::{
-    Agent, AgentId, EventName, Question, Run, RunId, Scope, ShownStatus, Status, StopReason, WaitingOn,
+    Agent, AgentId, DocumentHead, EventName, Owner, Project, ProjectId, Question, Run, RunId, Scope,
+    ShownStatus, Status, StopReason, WaitingOn,
 };
 
 use super::{
     Backing,
     sample::{at, claim, new_child, new_root, owner, question, run, stranger},
 };
-use crate::{AgentQuery, Commit, EntityQuery, EventQuery, Page, Result, RunQuery, Store, Write};
+use crate::{
+    AgentQuery, Commit, EntityQuery, EventQuery, Page, RecordFilter, Result, RunQuery, Store, Write,
+};
 
 fn ann() -> Scope {
     Scope::Owner(owner())
@@ -194,5 +197,34 @@ pub async fn questions_are_read_by_when_they_are_due(place: impl Backing) -> Res
             assert_eq!(read(false, until).await?, expected[..=nth], "until {nth}");
         }
     }
+    Ok(())
+}
+
+/// A number leads to the one record of its noun and owner that has it, whatever was written to that since.
+pub async fn records_are_found_by_their_number(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let stored = async |owner: Owner, number: u64| -> Result<Project> {
+        let (id, name) = (ProjectId::new(), format!("project {number}"));
+        let description = String::new();
+        let project = Project { id, owner, number, name, description, created: at(1), updated: at(1) };
+        store.commit(Commit::new(at(1)).write(Write::record(&project)?)).await?;
+        Ok(project)
+    };
+    let (own, theirs) = (stored(owner(), 7).await?, stored(stranger(), 7).await?);
+    stored(owner(), 70).await?;
+    let renamed = Project { name: "another".to_owned(), ..own };
+    store.commit(Commit::new(at(2)).write(Write::record(&renamed)?)).await?;
+    let store: &dyn Store = &store;
+    for (number, scope, expected) in [
+        (7, &ann(), vec![renamed.clone()]),
+        (7, &Scope::from(&stranger()), vec![theirs]),
+        (8, &ann(), vec![]),
+        (u64::MAX, &ann(), vec![]),
+    ] {
+        let found: Vec<Project> = store.records(scope, RecordFilter::numbered(number)).await?;
+        assert_eq!(found, expected, "{number}");
+    }
+    let documents: Vec<DocumentHead> = store.records(&ann(), RecordFilter::numbered(7)).await?;
+    assert!(documents.is_empty(), "numbers of other nouns are others");
     Ok(())
 }

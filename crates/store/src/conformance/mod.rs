@@ -244,6 +244,7 @@ macro_rules! conformance {
                 runs_are_found_by_how_they_ended,
                 events_are_found_by_agent_and_name_between_two_numbers,
                 questions_are_read_by_when_they_are_due,
+                records_are_found_by_their_number,
             ];
             retention: [
                 pruned_events_keep_their_numbers,

@@ -22,7 +22,7 @@ use tokio::sync::broadcast;
 use crate::{
     AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Page,
     Result, RunCount, RunQuery, SpentBy, Store, Subtree, Sums, UsageQuery,
-    words::{due_first, has_words},
+    words::{due_first, has_words, number_of},
 };
 use rows::Rows;
 
@@ -271,6 +271,7 @@ impl Store for MemoryStore {
                 && (query.parent.is_none() || query.parent == entity.parent)
                 && query.branch.is_none_or(|top| rows.is_in_branch(entity, top))
                 && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
+                && query.number.is_none_or(|number| number_of(&entity.body) == Some(number))
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
         let bare = |mut found: Vec<Entity>| {

@@ -1,19 +1,24 @@
 //! Chats about the documents of a project.
 
+use std::{fmt, str::FromStr};
+
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write, counter::next_number};
 use entourage_types::{
     Act, Agent, AgentId, Author, Document, DocumentId, EntityKind, Post, PostBody, PostId, Project,
     ProjectChat, ProjectId, RecordWrite, RunId, RunOptions, Status,
 };
 
-use super::super::{Client, checked_text};
-use crate::{Error, NewAgent, Result};
+use serde::Serialize;
+use tokio_util::sync::CancellationToken;
+
+use super::super::{Client, Narrowed, checked_text};
+use crate::{Error, NewAgent, Result, responses::Follow};
 
 /// The kind that acts on documents.
 const DOCUMENTS: &str = "documents";
 
 /// A message about the documents of a project.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct NewAct {
     /// What is to be done.
     pub message: String,
@@ -25,15 +30,45 @@ pub struct NewAct {
     pub open: Option<DocumentId>,
 }
 
+/// A message about documents that is on record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AcceptedAct {
+    /// The agent of the chat in which it is answered.
+    pub chat: AgentId,
+    /// The post that carries it.
+    pub post: PostId,
+}
+
+impl fmt::Display for AcceptedAct {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.chat, self.post)
+    }
+}
+
+impl FromStr for AcceptedAct {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let parts = text.split_once(' ');
+        let accepted = parts.and_then(|(chat, post)| Some((chat.parse().ok()?, post.parse().ok()?)));
+        accepted.map(|(chat, post)| Self { chat, post }).ok_or(Error::KeyReused)
+    }
+}
+
 impl Client {
-    /// Says something about the documents of a project, and returns the chat in which it is answered, with the post that
-    /// carries the message: the given chat, or a new one if that is unknown or about another project (S5-R008 to S5-R012).
-    /// The message is on record when this returns (S5-R016).
+    /// Says something about the documents of a project, and returns the chat in which it is answered: the given chat, or
+    /// a new one if that is unknown or about another project (S5-R008 to S5-R012). The message is on record when this
+    /// returns (S5-R016). The same `key` with the same message is one message.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a blank message, and without a project and a chat (S5-R013); [`Error::NotFound`] for an
-    /// unknown project (S5-R014); as for [`Client::create`].
-    pub async fn act(&self, new: NewAct) -> Result<(ProjectChat, PostId)> {
+    /// [`Error::Invalid`] for a blank message; [`Error::NoProject`] without a project and a chat (S5-R013);
+    /// [`Error::NotFound`] for an unknown project (S5-R014); [`Error::KeyReused`]; as for [`Client::create`].
+    pub async fn act(&self, new: NewAct, key: Option<&str>) -> Result<AcceptedAct> {
+        let request = serde_json::to_string(&new)?;
+        if let Some(first) = self.first_answer(key, &request).await? {
+            return Ok(first);
+        }
+        let once = Once { key, request: &request };
         let NewAct { message, project, chat, open } = new;
         checked_text(&message)?;
         let known = match chat {
@@ -46,25 +81,26 @@ impl Client {
             let agent = self.agent(chat.agent).await?;
             // A chat that was deleted counts as unknown.
             if agent.status != Status::Cancelled {
-                let post = self.say_in(&agent, message, options).await?;
-                return Ok((chat, post));
+                return self.say_in(&agent, message, options, once).await;
             }
         }
-        let project = project.ok_or_else(|| {
-            Error::Invalid("no chat is continued: name the project that the new one is about".into())
-        })?;
-        let project = self.project(project).await?;
-        self.begin_chat(&project, message, options).await
+        let project = self.project(project.ok_or(Error::NoProject)?).await?;
+        self.begin_chat(&project, message, options, once).await
     }
 
-    async fn say_in(&self, agent: &Agent, message: String, options: RunOptions) -> Result<PostId> {
+    async fn say_in(
+        &self,
+        agent: &Agent,
+        message: String,
+        options: RunOptions,
+        once: Once<'_>,
+    ) -> Result<AcceptedAct> {
         self.check_room(agent).await?;
         let mut commit = Commit::new(self.engine.now()).expect(Expect::Agent(agent.id));
         let post = post_of(agent, message, options, commit.at);
-        let id = post.id;
+        let accepted = AcceptedAct { chat: agent.id, post: post.id };
         commit.post(post, &self.owner);
-        self.engine.commit(commit).await?;
-        Ok(id)
+        Ok(self.commit_once(once.key, once.request, accepted, commit).await?.unwrap_or(accepted))
     }
 
     /// Creates a chat with its first message, in one commit.
@@ -73,7 +109,8 @@ impl Client {
         project: &Project,
         message: String,
         options: RunOptions,
-    ) -> Result<(ProjectChat, PostId)> {
+        once: Once<'_>,
+    ) -> Result<AcceptedAct> {
         let (kind, first) = (Some(DOCUMENTS.to_owned()), Some(message.clone()));
         let new = NewAgent { kind, title: None, message: first, parent: None };
         loop {
@@ -91,24 +128,37 @@ impl Client {
             };
             commit.push(Write::NewAgent(agent.clone()));
             let post = post_of(&agent, message.clone(), options.clone(), commit.at);
-            let id = post.id;
+            let accepted = AcceptedAct { chat: agent.id, post: post.id };
             commit.post(post, &self.owner);
             commit.record(RecordWrite::of(&chat)?.at_version(0));
-            match self.engine.commit(commit).await {
-                Err(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. }) => {}
-                Err(StoreError::NoParent { kind, id }) => return Err(Error::not_found(kind.as_str(), id)),
-                done => return Ok(done.map(|_| (chat, id))?),
+            match self.commit_once(once.key, once.request, accepted, commit).await {
+                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. })) => {}
+                Err(Error::Store(StoreError::NoParent { kind, id })) => {
+                    return Err(Error::not_found(kind.as_str(), id));
+                }
+                done => return Ok(done?.unwrap_or(accepted)),
             }
         }
     }
 
-    /// The chats about a project, oldest first.
+    /// Follows a message to its answer. Nothing is withdrawn if this is dropped: the answer is in the chat.
+    ///
+    /// # Errors
+    /// [`Error::Forgotten`] if the chat was pruned.
+    pub async fn follow_act(&self, accepted: AcceptedAct) -> Result<Follow> {
+        let agent = self.made_before(accepted.chat).await?;
+        let stays = CancellationToken::new();
+        stays.cancel();
+        Follow::again(self, String::new(), &agent, accepted.post, stays).await
+    }
+
+    /// A page of the chats about a project.
     ///
     /// # Errors
     /// [`Error::NotFound`].
-    pub async fn project_chats(&self, project: ProjectId, page: Page) -> Result<Vec<ProjectChat>> {
-        let project = self.project(project).await?;
-        self.records(RecordFilter { page, ..RecordFilter::of(Project::as_parent(project.id)) }).await
+    pub async fn project_chats(&self, project: ProjectId, page: Page) -> Result<Narrowed<ProjectChat>> {
+        self.project(project).await?;
+        self.searched(RecordFilter { page, ..RecordFilter::of(Project::as_parent(project)) }).await
     }
 
     /// What a message of such a chat came to, by the run that answered it; none before its answer.
@@ -126,6 +176,13 @@ impl Client {
     pub async fn acts(&self, chat: AgentId, page: Page) -> Result<Vec<Act>> {
         self.records(RecordFilter { page, ..RecordFilter::of(chat) }).await
     }
+}
+
+/// The key under which a request is done once, and the request.
+#[derive(Clone, Copy)]
+struct Once<'a> {
+    key: Option<&'a str>,
+    request: &'a str,
 }
 
 /// A message that is answered by a run of its own, whatever else is said meanwhile (S5-R021).

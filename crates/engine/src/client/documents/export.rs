@@ -1,9 +1,15 @@
 //! Documents as files.
 
-use entourage_types::{Document, DocumentId, ProjectId};
+use std::collections::VecDeque;
 
-use super::{super::Client, file_names::FileNames};
-use crate::Result;
+use entourage_store::RecordFilter;
+use entourage_types::{Document, DocumentHead, DocumentId, Project, ProjectId};
+
+use super::{
+    super::Client,
+    file_names::{FileNames, safe_stem},
+};
+use crate::{Result, pages::pages};
 
 /// A document as a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,13 +29,45 @@ impl Client {
         Ok(FileNames::default().file(self.document(id).await?))
     }
 
-    /// All documents of a project as files, no two of which have the same name on any system.
+    /// All documents of a project as files, no two of which have the same name on any system. Each is read when it is
+    /// asked for: a project may be larger than the memory.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound).
-    pub async fn export_project(&self, id: ProjectId) -> Result<Vec<ExportedFile>> {
-        let mut names = FileNames::default();
-        Ok(self.documents(id).await?.into_iter().map(|document| names.file(document)).collect())
+    pub async fn export_project(&self, id: ProjectId) -> Result<ProjectExport> {
+        let name = safe_stem(&self.project(id).await?.name);
+        let heads = RecordFilter::<DocumentHead>::of(Project::as_parent(id));
+        let mut pages = pages(&**self.engine.store(), &self.scope, heads);
+        let mut waiting = VecDeque::new();
+        while let Some(page) = pages.next().await? {
+            waiting.extend(page.into_iter().map(|head| head.id));
+        }
+        Ok(ProjectExport { name, client: self.clone(), waiting, names: FileNames::default() })
+    }
+}
+
+/// The documents of a project, as files.
+pub struct ProjectExport {
+    /// The project's name as a name of files, without a suffix.
+    pub name: String,
+    client: Client,
+    waiting: VecDeque<DocumentId>,
+    names: FileNames,
+}
+
+impl ProjectExport {
+    /// The next file; none at the end. A document that is deleted meanwhile is left out.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn next(&mut self) -> Result<Option<ExportedFile>> {
+        while let Some(id) = self.waiting.pop_front() {
+            let found: Option<Document> = self.client.engine.store().record(&self.client.scope, id).await?;
+            if let Some(document) = found {
+                return Ok(Some(self.names.file(document)));
+            }
+        }
+        Ok(None)
     }
 }
 

@@ -35,7 +35,7 @@ impl FileNames {
 }
 
 /// Returns a name without what any system refuses, interprets or hides.
-fn safe_stem(document: &str) -> String {
+pub(super) fn safe_stem(document: &str) -> String {
     let spelled: String = document.chars().filter(|c| !is_invisible(*c)).map(plain).collect();
     let bare = match spelled.len().checked_sub(SUFFIX.len()).and_then(|at| spelled.split_at_checked(at)) {
         Some((stem, suffix)) if suffix.eq_ignore_ascii_case(SUFFIX) => stem,

@@ -8,6 +8,8 @@ mod delete;
 mod diff;
 mod export;
 mod file_names;
+mod messages;
+mod numbers;
 mod projects;
 mod read;
 mod search;
@@ -15,9 +17,10 @@ mod undo;
 mod versions;
 
 pub use change::ExpectedVersion;
-pub use chats::NewAct;
+pub use chats::{AcceptedAct, NewAct};
 pub use diff::{DiffHunk, DiffLine, DocumentDiff, Replaced};
-pub use export::ExportedFile;
+pub use export::{ExportedFile, ProjectExport};
+pub use messages::{ActResult, ProjectMessage};
 pub use projects::{NewProject, ProjectChange};
 pub use search::FoundDocument;
 

@@ -25,7 +25,8 @@ use crate::{
     Interrupt,
     digest::sha256,
     run::{
-        AboutProject, CallResult, Conversation, DecisionRequest, DecisionView, Run, TextRequest, Together,
+        AboutProject, CallResult, Conversation, DecisionRequest, DecisionView, Reader, Run, TextRequest,
+        Together,
     },
 };
 use decision::ActDecision;
@@ -281,7 +282,8 @@ impl Acting {
         Ok(match RewriteForm::for_content(current) {
             RewriteForm::Whole => {
                 let instructions = self.settings.rewrite.clone();
-                let request = TextRequest { instructions, view, temperature: Some(TEMPERATURE) };
+                let (temperature, reader) = (Some(TEMPERATURE), Reader::Program);
+                let request = TextRequest { instructions, view, temperature, reader };
                 let text = run.write(&name, request).await?;
                 text.map(|text| Rewrite::from_markdown(&text, current)).map_err(|failed| failed.why)
             }
@@ -315,7 +317,8 @@ impl Acting {
         let text = prompt::conversation(&self.message.text, self.around(), about, found.results());
         let view = DecisionView { conversation: Conversation::Before(HISTORY), text };
         let instructions = self.settings.converse.clone();
-        let request = TextRequest { instructions, view, temperature: Some(TEMPERATURE) };
+        let (temperature, reader) = (Some(TEMPERATURE), Reader::User);
+        let request = TextRequest { instructions, view, temperature, reader };
         let outcome = match run.write("answer", request).await? {
             Ok(answer) => Outcome::Conversation(answer),
             Err(failed) => Outcome::ModelFailed(failed.why),

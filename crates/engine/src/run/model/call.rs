@@ -13,7 +13,10 @@ use crate::run::{
     Interrupt, Result, Run, check_lease,
     guards::guardrails::ParallelGuardrails,
     model::{
-        attempts::FailedTries, decide::Prompt, reserve::answer_limit, streamed::Streamed,
+        attempts::FailedTries,
+        decide::{Prompt, Reader},
+        reserve::answer_limit,
+        streamed::Streamed,
         usage::sanitize_usage,
     },
     trace::RunSpans,
@@ -31,6 +34,17 @@ pub(in crate::run) enum Wanted<'a> {
     Turn,
     /// A decision.
     Decision(&'a Prompt),
+}
+
+impl Wanted<'_> {
+    /// The number of the item that shows the answer to the user, if one does; `next` is that of the next item.
+    fn shown_in(&self, next: u64) -> Option<u64> {
+        match self {
+            Self::Turn => Some(next),
+            // The decision is the next item, and what the program says follows it.
+            Self::Decision(prompt) => (prompt.reader == Reader::User).then_some(next + 1),
+        }
+    }
 }
 
 /// What a model answered, how it was asked, and at which attempt.
@@ -246,16 +260,17 @@ impl Run<'_> {
         self.control.pulse().beat(self.engine.now());
         check_lease(self.engine)?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
+        let is_shown = wanted.shown_in(self.agent.items).is_some();
         let blank = AgentDelta {
             agent: self.agent.id,
             run: self.record.id,
-            item_seq: self.agent.items,
+            item_seq: wanted.shown_in(self.agent.items).unwrap_or_default(),
             attempt: pieces.attempt(),
             offset: 0,
             piece: Piece::Reset,
         };
         let pulse = (self.control.pulse(), &**self.engine.clock());
-        let mut deltas = Streamed::new(pieces, is_turn, pulse, blank);
+        let mut deltas = Streamed::new(pieces, is_shown, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.limits().time_left();
         let end = self.engine.now() + time_left;

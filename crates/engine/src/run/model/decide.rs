@@ -2,19 +2,21 @@
 
 use entourage_llm::{Message, Request};
 use entourage_store::Write;
-use entourage_tools::{TextSchema, schema_of};
+use entourage_tools::schema_of;
 use entourage_types::{
     Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState, StopReason,
-    check_nesting,
 };
 use futures::FutureExt;
 use schemars::JsonSchema;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::prompt::{self, RenderedDecision};
 use crate::run::{
     Interrupt, Result, Run, Stop,
-    model::call::{Answered, Wanted},
+    model::{
+        call::{Answered, Wanted},
+        form::Form,
+    },
 };
 
 /// The most bytes of the conversation that a decision reads; less if the model's window is small.
@@ -67,6 +69,18 @@ pub struct TextRequest {
     pub view: DecisionView,
     /// The sampling temperature; if none is given, that of the kind.
     pub temperature: Option<f64>,
+    /// Who reads it while it is written.
+    pub reader: Reader,
+}
+
+/// Who reads a text while it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reader {
+    /// The program, once it is whole.
+    #[default]
+    Program,
+    /// The user: the program says it unchanged, and nothing before it.
+    User,
 }
 
 impl DecisionRequest {
@@ -112,6 +126,7 @@ impl From<DecisionFailed> for Interrupt {
 /// A request for a decision, and its size in bytes.
 pub(in crate::run) struct Prompt {
     pub(in crate::run) request: Request,
+    pub(in crate::run) reader: Reader,
     pub(in crate::run) weight: usize,
 }
 
@@ -130,9 +145,18 @@ impl Run<'_> {
         name: &str,
         request: DecisionRequest,
     ) -> Result<Result<Value, DecisionFailed>> {
+        self.decide_for(Reader::Program, name, request).await
+    }
+
+    async fn decide_for(
+        &mut self,
+        reader: Reader,
+        name: &str,
+        request: DecisionRequest,
+    ) -> Result<Result<Value, DecisionFailed>> {
         let key = StepKey::Decision(self.steps.named(name));
         let own = key.clone();
-        let decision = self.step(key, |run| run.ask_for_decision(own, request).boxed()).await?;
+        let decision = self.step(key, |run| run.ask_for_decision(own, request, reader).boxed()).await?;
         Ok(match decision.outcome {
             DecisionOutcome::Value(value) => Ok(value),
             DecisionOutcome::Refused { why, .. } | DecisionOutcome::Failed(why) => {
@@ -151,15 +175,20 @@ impl Run<'_> {
         name: &str,
         request: TextRequest,
     ) -> Result<Result<String, DecisionFailed>> {
-        let TextRequest { instructions, view, temperature } = request;
+        let TextRequest { instructions, view, temperature, reader } = request;
         let request = DecisionRequest { instructions, view, schema: Value::Null, temperature, attempts: 1 };
-        Ok(self.decide(name, request).await?.map(|text| match text {
+        Ok(self.decide_for(reader, name, request).await?.map(|text| match text {
             Value::String(text) => text,
             other => other.to_string(),
         }))
     }
 
-    async fn ask_for_decision(&mut self, key: StepKey, wanted: DecisionRequest) -> Result<(Decision, u32)> {
+    async fn ask_for_decision(
+        &mut self,
+        key: StepKey,
+        wanted: DecisionRequest,
+        reader: Reader,
+    ) -> Result<(Decision, u32)> {
         let name = key.name().unwrap_or_default().to_owned();
         let form = Form::new(&wanted.schema)
             .map_err(|error| Interrupt::failed(format!("the decision `{name}` cannot be made: {error}")))?;
@@ -169,7 +198,7 @@ impl Run<'_> {
         }
         let attempts = wanted.attempts;
         let recorded = self.recorded(wanted);
-        let mut request = self.prompt_of(&name, &recorded);
+        let mut request = self.prompt_of(&name, &recorded, reader);
         let (items, run) = (self.items(), self.record.id);
         let mut given = u32::try_from(prompt::refused(items, run, &name).count()).unwrap_or(u32::MAX);
         // On record once, with the first answer.
@@ -238,7 +267,7 @@ impl Run<'_> {
         DecisionPrompt { instructions, schema, temperature, conversation, text: view.text }
     }
 
-    fn prompt_of(&self, name: &str, prompt: &DecisionPrompt) -> Prompt {
+    fn prompt_of(&self, name: &str, prompt: &DecisionPrompt, reader: Reader) -> Prompt {
         let rendered = RenderedDecision {
             kind: &self.kind,
             model: self.kind.model.clone(),
@@ -249,7 +278,7 @@ impl Run<'_> {
             max_tokens: None,
         };
         let request = rendered.request();
-        Prompt { weight: weight(&request), request }
+        Prompt { weight: weight(&request), request, reader }
     }
 }
 
@@ -273,131 +302,4 @@ pub(in crate::run) fn weight(request: &Request) -> usize {
 /// Returns a decision that no model has answered.
 fn failed(name: String, why: String, cause: Option<String>) -> Decision {
     Decision { name, outcome: DecisionOutcome::Failed(why), used: None, asked: None, prompt: None, cause }
-}
-
-/// The form that an answer must have.
-enum Form {
-    /// Any text.
-    Text,
-    Object(ObjectForm),
-}
-
-struct ObjectForm {
-    schema: TextSchema,
-    /// The fields that it may have, if it may have no others.
-    fields: Option<Vec<String>>,
-}
-
-impl Form {
-    fn new(schema: &Value) -> entourage_tools::Result<Self> {
-        if schema.is_null() { Ok(Self::Text) } else { ObjectForm::new(schema).map(Self::Object) }
-    }
-
-    /// # Errors
-    /// What is wrong with the answer.
-    fn read(&self, text: &str) -> std::result::Result<Value, String> {
-        match self {
-            Self::Text => Ok(text.into()),
-            Self::Object(form) => form.read(text).map(Value::Object),
-        }
-    }
-}
-
-impl ObjectForm {
-    fn new(schema: &Value) -> entourage_tools::Result<Self> {
-        let is_closed = schema.get("additionalProperties") == Some(&Value::Bool(false));
-        let named = || schema.get("properties").and_then(Value::as_object);
-        let fields = named().filter(|_| is_closed).map(|named| named.keys().cloned().collect());
-        Ok(Self { schema: TextSchema::new(schema)?, fields })
-    }
-
-    /// Returns the first JSON object of a text that has this form, whatever surrounds it: fences, words, other objects.
-    ///
-    /// # Errors
-    /// What is wrong with the first object, or that there is none.
-    fn read(&self, text: &str) -> std::result::Result<Map<String, Value>, String> {
-        let mut first = None;
-        let mut rest = text;
-        while let Some(start) = rest.find('{') {
-            rest = &rest[start..];
-            let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Map<String, Value>>();
-            match values.next() {
-                Some(Ok(object)) => {
-                    rest = &rest[values.byte_offset()..];
-                    match self.check(object) {
-                        Ok(object) => return Ok(object),
-                        Err(why) => drop(first.get_or_insert(why)),
-                    }
-                }
-                Some(Err(error)) => {
-                    first.get_or_insert_with(|| format!("its JSON is not whole: {error}"));
-                    rest = &rest[1..];
-                }
-                None => break,
-            }
-        }
-        Err(first.unwrap_or_else(|| "it has no JSON object".to_owned()))
-    }
-
-    /// Returns the object, without fields that the schema forbids: weak models add reasons of their own.
-    fn check(&self, mut object: Map<String, Value>) -> std::result::Result<Map<String, Value>, String> {
-        if let Some(fields) = &self.fields {
-            object.retain(|name, _| fields.contains(name));
-        }
-        let object = Value::Object(object);
-        check_nesting(&object).map_err(|error| format!("it is {error}"))?;
-        match (self.schema.mistakes_of(&object), object) {
-            (None, Value::Object(object)) => Ok(object),
-            (mistakes, _) => Err(mistakes.unwrap_or_default()),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    /// A form that leaves other fields open, or forbids them.
-    fn form(others: bool) -> ObjectForm {
-        ObjectForm::new(&json!({
-            "type": "object", "properties": { "yes": { "type": "boolean" } }, "required": ["yes"],
-            "additionalProperties": others,
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn a_decision_is_found_among_fences_words_and_other_objects() {
-        for text in [
-            r#"{"yes":true}"#,
-            "```json\n{\"yes\":true}\n```",
-            "Here {as asked} is the JSON: {\"yes\": true} I hope that {helps}.",
-            r#"{"no": 1} {"yes": true}"#,
-        ] {
-            assert_eq!(
-                form(true).read(text).unwrap(),
-                *json!({ "yes": true }).as_object().unwrap(),
-                "{text}"
-            );
-        }
-        let [kept, dropped] =
-            [true, false].map(|others| form(others).read(r#"{"yes":true,"why":{"a":[1]}}"#).unwrap());
-        assert_eq!(kept["why"], json!({ "a": [1] }), "unknown fields are kept");
-        assert_eq!(Value::Object(dropped), json!({ "yes": true }), "unless the schema forbids them");
-    }
-
-    #[test]
-    fn an_answer_without_a_decision_says_what_is_wrong() {
-        for (text, why) in [
-            ("I cannot say.", "no JSON object"),
-            (r#"{"yes": tr"#, "not whole"),
-            (r#"{"yes": "maybe"}"#, "/yes"),
-            ("[true]", "no JSON object"),
-        ] {
-            let problem = form(false).read(text).unwrap_err();
-            assert!(problem.contains(why), "{text}: {problem}");
-        }
-    }
 }

@@ -5,6 +5,7 @@ pub(in crate::run) mod call;
 pub(in crate::run) mod compact;
 pub(in crate::run) mod context;
 pub(in crate::run) mod decide;
+mod form;
 pub(in crate::run) mod request;
 mod request_progress;
 pub(in crate::run) mod reserve;

@@ -1,9 +1,12 @@
 //! The native API. Each handler translates a request, calls the caller's client, and translates
 //! the result back.
 
+mod acts;
 mod agencies;
 mod agents;
 mod budgets;
+mod document_versions;
+mod documents;
 mod events;
 mod grants;
 mod interventions;
@@ -12,6 +15,7 @@ mod kinds;
 mod memory;
 mod messages;
 mod news;
+mod projects;
 mod questions;
 mod runs;
 mod server;
@@ -23,7 +27,7 @@ use axum::Json;
 
 use super::{
     Routes,
-    failures::{Conflict, Failures, Gone, Reserved},
+    failures::{Conflict, Failures, Gone, Reserved, Stale},
 };
 use crate::Problem;
 
@@ -43,6 +47,10 @@ pub(crate) const ROUTES: &[Routes] = &[
     questions::routes,
     grants::routes,
     work::routes,
+    projects::routes,
+    documents::routes,
+    document_versions::routes,
+    acts::routes,
     memory::routes,
     kinds::routes,
     webhooks::routes,
