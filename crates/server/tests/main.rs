@@ -1,6 +1,7 @@
 //! Tests of the crate from outside: a server on a socket, used as by any client.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
+mod acts;
 mod agencies;
 mod agents;
 mod auth;
@@ -11,6 +12,8 @@ mod chats;
 mod chunks;
 mod cursors;
 mod description;
+mod document_agent;
+mod documents;
 mod events;
 mod exploration_access;
 mod exploration_streams;

@@ -296,7 +296,13 @@ impl Answer {
         let (status, media) = (self.status.as_str(), self.headers.get("content-type"));
         let responses = &operation["responses"];
         // What only some operations answer is described at each of them, and is not anything else.
-        let is_special = matches!(self.status, StatusCode::CONFLICT | StatusCode::GONE);
+        let is_special = matches!(
+            self.status,
+            StatusCode::CONFLICT
+                | StatusCode::GONE
+                | StatusCode::PRECONDITION_FAILED
+                | StatusCode::PRECONDITION_REQUIRED
+        );
         let other = responses.get("default").filter(|_| !is_special);
         let described = responses.get(status).or(other).unwrap_or(&Value::Null);
         let named =

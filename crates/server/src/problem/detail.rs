@@ -16,8 +16,30 @@ use super::kind;
 /// A problem that was written as a problem document: an extension of its response.
 pub(super) struct Refusal {
     pub(super) document: Document,
-    /// Where in the body the mistake is.
-    pub(super) place: Vec<String>,
+    pub(super) place: Place,
+}
+
+/// Where in a body a mistake is, and of which sort.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// The names of the fields that lead to it.
+    pub(super) fields: Vec<String>,
+    pub(super) sort: MistakeSort,
+}
+
+/// A sort of mistake, in `FastAPI`'s words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum MistakeSort {
+    /// A field is not given.
+    Missing,
+    /// A field is unknown.
+    ExtraForbidden,
+    /// The text is no JSON.
+    JsonInvalid,
+    /// A value is not what is expected.
+    #[default]
+    ValueError,
 }
 
 /// Why a request failed.
@@ -43,7 +65,7 @@ pub(crate) struct Mistake {
     msg: String,
     /// A stable word.
     #[serde(rename = "type")]
-    sort: &'static str,
+    sort: MistakeSort,
 }
 
 /// Writes a problem document as `FastAPI` would; every other response stays as it is.
@@ -65,23 +87,15 @@ pub(crate) async fn with_detail(response: Response) -> Response {
 
 /// The mistake that a problem reports, if it is one of the request's own: `FastAPI` answers these with 422.
 fn mistake_of(Refusal { document, place }: &Refusal) -> Option<Mistake> {
-    let (part, sort) = match &*document.kind {
-        of if of == kind::bad_path() => ("path", "value_error"),
-        of if of == kind::bad_query() || of == kind::bad_cursor() => ("query", "value_error"),
-        of if of == kind::bad_header() || of == kind::key_reused() => ("header", "value_error"),
-        of if of == kind::bad_json() => ("body", "json_invalid"),
-        _ if document.status == StatusCode::UNPROCESSABLE_ENTITY.as_u16() => ("body", "value_error"),
+    let part = match &*document.kind {
+        of if of == kind::bad_path() => "path",
+        of if of == kind::bad_query() || of == kind::bad_cursor() => "query",
+        of if of == kind::bad_header() || of == kind::key_reused() => "header",
+        of if of == kind::bad_json() => "body",
+        _ if document.status == StatusCode::UNPROCESSABLE_ENTITY.as_u16() => "body",
         _ => return None,
     };
-    // Serde says which field is missing or unknown in words only.
-    let quoted = |begin: &str| Some(document.detail.strip_prefix(begin)?.split_once('`')?.0.to_owned());
-    let (sort, field) = match (quoted("missing field `"), quoted("unknown field `")) {
-        (Some(missing), _) => ("missing", Some(missing)),
-        (_, Some(unknown)) => ("extra_forbidden", Some(unknown)),
-        _ => (sort, None),
-    };
-    let loc = std::iter::once(part.to_owned()).chain(place.iter().cloned());
-    // The path of an unknown field may have it already.
-    let field = field.filter(|field| place.last() != Some(field));
-    Some(Mistake { loc: loc.chain(field).collect(), msg: document.detail.clone(), sort })
+    let sort = if document.kind == kind::bad_json() { MistakeSort::JsonInvalid } else { place.sort };
+    let loc = std::iter::once(part.to_owned()).chain(place.fields.iter().cloned()).collect();
+    Some(Mistake { loc, msg: document.detail.clone(), sort })
 }

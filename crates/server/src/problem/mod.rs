@@ -16,6 +16,8 @@ use axum::{
 };
 use entourage_api::Problem as Document;
 
+use detail::{MistakeSort, Place};
+
 pub(crate) use detail::{Detail, ValidationDetail, with_detail};
 pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 
@@ -23,8 +25,8 @@ pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) document: Document,
-    /// Where in the body the mistake is, if it is in one place.
-    place: Vec<String>,
+    /// Where in the body the mistake is, and of which sort.
+    place: Place,
     /// The version that a document has by now, if the request was made for another one.
     version: Option<u64>,
     /// The engine's error, for callers within this process.
@@ -65,7 +67,7 @@ macro_rules! problems {
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
                 };
-                Self { document, place: Vec::new(), version: None, cause: Cause::default() }
+                Self { document, place: Place::default(), version: None, cause: Cause::default() }
             })+
         }
     };
@@ -136,9 +138,10 @@ impl Problem {
         Self::unauthorized(format!("the token is refused: {why}"))
     }
 
-    /// Says where in the body the mistake is.
-    pub(crate) fn at(self, place: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self { place: place.into_iter().map(Into::into).collect(), ..self }
+    /// Says which field of the body has a value that is not taken.
+    pub(crate) fn at(self, field: &str) -> Self {
+        let place = Place { fields: vec![field.to_owned()], sort: MistakeSort::ValueError };
+        Self { place, ..self }
     }
 
     pub(crate) fn foreign_host(host: &str) -> Self {

@@ -10,7 +10,10 @@ use axum::{
 
 use serde_path_to_error::Segment;
 
-use super::Problem;
+use super::{
+    Problem,
+    detail::{MistakeSort, Place},
+};
 use crate::bodies::Unread;
 
 impl From<JsonRejection> for Problem {
@@ -19,7 +22,9 @@ impl From<JsonRejection> for Problem {
             return problem;
         }
         match rejection {
-            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)).at(place(&error)),
+            JsonRejection::JsonDataError(error) => {
+                Self { place: place(&error), ..Self::bad_body(innermost(&error)) }
+            }
             JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
             JsonRejection::MissingJsonContentType(_) => {
                 Self::bad_media_type("send the body as `Content-Type: application/json`")
@@ -53,17 +58,25 @@ fn unread(rejection: &(dyn std::error::Error + 'static)) -> Option<Problem> {
     causes.find_map(|error| error.downcast_ref()).map(|Unread(problem)| problem.clone())
 }
 
-/// Where in the body a value is not what is expected.
-fn place(error: &(dyn std::error::Error + 'static)) -> Vec<String> {
+/// Where in the body a mistake is, and of which sort. Serde says which field is missing or unknown in words only.
+fn place(error: &(dyn std::error::Error + 'static)) -> Place {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     let found =
         causes.find_map(|error| error.downcast_ref::<serde_path_to_error::Error<serde_json::Error>>());
-    let path = found.map(|found| found.path().iter());
-    path.into_iter()
-        .flatten()
-        .filter(|part| !matches!(part, Segment::Unknown))
-        .map(ToString::to_string)
-        .collect()
+    let Some(found) = found else { return Place::default() };
+    let path = found.path().iter().filter(|part| !matches!(part, Segment::Unknown));
+    let mut fields: Vec<String> = path.map(ToString::to_string).collect();
+    let why = found.inner().to_string();
+    let named = |begin: &str| Some(why.strip_prefix(begin)?.split_once('`')?.0.to_owned());
+    let sort = if let Some(missing) = named("missing field `") {
+        fields.push(missing);
+        MistakeSort::Missing
+    } else if named("unknown field `").is_some() {
+        MistakeSort::ExtraForbidden
+    } else {
+        MistakeSort::ValueError
+    };
+    Place { fields, sort }
 }
 
 /// The message of the first cause: what is wrong and where, without the framework's preface.

@@ -79,7 +79,7 @@ pub enum Reader {
     /// The program, once it is whole.
     #[default]
     Program,
-    /// The user: the program says it unchanged, and nothing before it.
+    /// The user: the program says just this, without blanks around it.
     User,
 }
 

@@ -73,7 +73,7 @@ async fn act(
 ) -> Result<Response, Problem> {
     let ActRequest { message, project_id, document_id, chat_id } = request;
     if message.trim().is_empty() {
-        return Err(Problem::invalid("the message is blank; say what is to be done").at(["message"]));
+        return Err(Problem::invalid("the message is blank; say what is to be done").at("message"));
     }
     let waiting = Waiting::begin(&caller.client, caller.until, served)?;
     let client = &waiting.client;

@@ -39,43 +39,39 @@ enum MessageRole {
     Assistant,
 }
 
-/// What a message came to (S5-R100); empty for a message of the user, and where nothing was decided.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(untagged)]
-enum MessageMetadata {
-    /// Of an answer.
-    Acted(Box<ActMetadata>),
-    /// Of a message of the user.
-    None {},
-}
-
-/// What was decided and done.
-#[derive(Debug, Serialize, ToSchema)]
-struct ActMetadata {
+/// What was decided and done (S5-R100). All of it is left out for a message of the user, and where nothing was decided.
+#[derive(Debug, Default, Serialize, ToSchema)]
+struct MessageMetadata {
     /// What the model decided, whole.
-    decision: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<Value>,
     /// Whether the web was searched, and gave results.
-    web_search_performed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    web_search_performed: Option<bool>,
     /// Whether a document was changed; a new one does not count (S5-R101).
-    document_updated: bool,
-    /// Whether the model asked what the user means.
-    needs_clarification: bool,
-    /// Whether the model asked the user to confirm.
-    pending_confirmation: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document_updated: Option<bool>,
+    /// Whether the model wanted to ask what the user means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs_clarification: Option<bool>,
+    /// Whether the model wanted the user to confirm.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pending_confirmation: Option<bool>,
     /// Whether the model wanted a new document.
-    should_create: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    should_create: Option<bool>,
 }
 
-impl ActMetadata {
-    fn of(act: Act) -> Self {
-        let decided = |field: &str| act.decision.get(field).and_then(Value::as_bool).unwrap_or_default();
+impl From<Act> for MessageMetadata {
+    fn from(act: Act) -> Self {
+        let decided = |field: &str| act.decision.get(field).and_then(Value::as_bool);
         Self {
-            web_search_performed: act.web_search_performed,
-            document_updated: act.outcome == ActOutcome::Updated,
-            needs_clarification: decided("needs_clarification"),
-            pending_confirmation: decided("pending_confirmation"),
-            should_create: decided("should_create"),
-            decision: act.decision,
+            web_search_performed: Some(act.web_search_performed),
+            document_updated: Some(act.outcome == ActOutcome::Updated),
+            needs_clarification: Some(decided("needs_clarification").unwrap_or_default()),
+            pending_confirmation: Some(decided("pending_confirmation").unwrap_or_default()),
+            should_create: Some(decided("should_create").unwrap_or_default()),
+            decision: Some(act.decision),
         }
     }
 }
@@ -84,7 +80,6 @@ impl MessageView {
     /// The message, of the chat with this number.
     pub(crate) fn of(chat: u64, message: ProjectMessage) -> Self {
         let ProjectMessage { seq, role, text, at, act, .. } = message;
-        let acted = |act| MessageMetadata::Acted(Box::new(ActMetadata::of(act)));
         Self {
             id: Self::id_of(chat, seq),
             chat_id: chat,
@@ -93,7 +88,7 @@ impl MessageView {
                 Speaker::Assistant => MessageRole::Assistant,
             },
             content: text,
-            metadata: act.map_or(MessageMetadata::None {}, acted),
+            metadata: act.map(MessageMetadata::from).unwrap_or_default(),
             created_at: at,
         }
     }
