@@ -65,7 +65,7 @@ impl Default for Programs {
         programs.add(ProgramName::REACT, Arc::new(React));
         programs.add(ProgramName::ORCHESTRATE, Arc::new(Orchestrate));
         programs.add(ProgramName::EXPLORE, Arc::new(Explore));
-        programs.add(ProgramName::ACT, Arc::new(Act));
+        programs.add(ProgramName::ACT, Arc::new(Act::default()));
         programs
     }
 }

@@ -315,7 +315,7 @@ async fn a_rewrite_that_loses_much_changes_nothing_unless_it_was_confirmed() {
     let place = Place::of(deciding(json!({ "should_edit": true, "document_id": 1 }), "S")).await;
     let (act, text, _) = place.act(place.message("Shorten it.")).await;
     assert_eq!(act.outcome, ActOutcome::NotUpdated);
-    assert!(text.contains("less than half"), "{text}");
+    assert!(text.contains("Less than 50 %"), "{text}");
     assert_eq!(place.recipes().await, place.recipes);
 }
 

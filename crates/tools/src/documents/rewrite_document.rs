@@ -60,7 +60,7 @@ impl Tool for RewriteDocument {
         let summary = checked_summary(&summary.unwrap_or_default()).map_err(|error| unfit(NAME, &error))?;
         check_content(&content).map_err(|error| unfit(NAME, &error))?;
         let document = find::document(context, project.as_deref(), &document).await?;
-        let shrink = if shrink == Some(true) { Shrink::Intended } else { Shrink::Refused };
+        let shrink = if shrink == Some(true) { Shrink::Intended } else { Shrink::HALF };
         check_rewrite(&document.content, &content, shrink).map_err(|error| refused(&error))?;
         if content == document.content {
             return Ok(unchanged(&document));

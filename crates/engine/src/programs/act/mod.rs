@@ -12,6 +12,8 @@ mod reply;
 mod rewrite;
 mod settings;
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
@@ -19,6 +21,7 @@ use entourage_types::{
     tool_names,
 };
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use super::Program;
 use crate::{
@@ -44,8 +47,28 @@ const TEMPERATURE: f64 = 0.5;
 /// What the user reads in a chat without a project.
 const NO_PROJECT: &str = "There is no project that this chat is about any more, so I have changed nothing.";
 
+/// How many requests are made at once unless another number is set (S5-R041).
+const REQUESTS: usize = 10;
+
 /// The program `act` (S5, step 3): one decision, at most one search, one change or none, one answer.
-pub struct Act;
+pub struct Act {
+    /// Who may ask a model now.
+    places: Arc<Semaphore>,
+}
+
+impl Act {
+    /// A program that makes at most so many requests to models at once, for all its runs together (S5-R041).
+    #[must_use]
+    pub fn new(requests_at_once: usize) -> Self {
+        Self { places: Arc::new(Semaphore::new(requests_at_once.clamp(1, Semaphore::MAX_PERMITS))) }
+    }
+}
+
+impl Default for Act {
+    fn default() -> Self {
+        Self::new(REQUESTS)
+    }
+}
 
 #[async_trait]
 impl Program for Act {
@@ -58,7 +81,8 @@ impl Program for Act {
         let (Some(message), Some(about)) = (run.message(), run.about_project().await?) else {
             return Ok(run.say(NO_PROJECT));
         };
-        let acting = Acting { settings, message, about };
+        let places = Arc::clone(&self.places);
+        let acting = Acting { places, settings, message, about };
         let decided = acting.decide(run).await?;
         let (decision, done) = match decided {
             Ok(decision) => {
@@ -81,6 +105,7 @@ impl Program for Act {
 
 /// A message that is acted upon.
 struct Acting {
+    places: Arc<Semaphore>,
     settings: Settings,
     message: Message,
     about: AboutProject,
@@ -157,6 +182,7 @@ impl Acting {
             temperature: Some(TEMPERATURE),
             attempts: 1,
         };
+        let _place = run.place_among(&self.places).await?;
         Ok(match run.decide("decision", request).await? {
             Ok(value) => Ok(ActDecision::read(value)),
             Err(failed) => Err(failed.why),
@@ -250,9 +276,10 @@ impl Acting {
             Err(why) => return Ok(Done::said(Outcome::ModelFailed(why))),
         };
         // Much may go only where the user has said yes to that.
-        let shrink = if proposal.is_some() { Shrink::Intended } else { Shrink::Refused };
+        let limit = Shrink::Limited { kept_percent: self.settings.kept_percent };
+        let shrink = if proposal.is_some() { Shrink::Intended } else { limit };
         let content = written.apply(&document.content).and_then(|content| {
-            check_rewrite(&document.content, &content, shrink).map_err(|_| EditError::Shrinks)?;
+            check_rewrite(&document.content, &content, shrink)?;
             if content == document.content { Err(EditError::Same) } else { Ok(content) }
         });
         Ok(match content {
@@ -277,9 +304,11 @@ impl Acting {
     ) -> Result<Result<Rewrite, String>, Interrupt> {
         let current = &document.content;
         let name = format!("rewrite of version {}", document.head.version);
-        let text = prompt::rewrite(&self.message.text, document, decision.change(), found.results());
+        let form = RewriteForm::for_content(current, self.settings.whole_chars);
+        let text = prompt::rewrite(&self.message.text, document, decision.change(), found.results(), form);
         let view = DecisionView { conversation: Conversation::None, text };
-        Ok(match RewriteForm::for_content(current) {
+        let _place = run.place_among(&self.places).await?;
+        Ok(match form {
             RewriteForm::Whole => {
                 let instructions = self.settings.rewrite.clone();
                 let (temperature, reader) = (Some(TEMPERATURE), Reader::Program);
@@ -319,6 +348,7 @@ impl Acting {
         let instructions = self.settings.converse.clone();
         let (temperature, reader) = (Some(TEMPERATURE), Reader::User);
         let request = TextRequest { instructions, view, temperature, reader };
+        let _place = run.place_among(&self.places).await?;
         let outcome = match run.write("answer", request).await? {
             Ok(answer) => Outcome::Conversation(answer),
             Err(failed) => Outcome::ModelFailed(failed.why),

@@ -96,9 +96,10 @@ fn not_updated(name: &str, why: &EditError) -> String {
             "I couldn't find the place for the change in its text, so I left the document as it is. Please tell me \
              which part you mean."
         }
-        EditError::Shrinks => {
-            "The new text would be less than half as long, so I left the document as it is. Please tell me what may go."
-        }
+        EditError::Shrinks { kept_percent } => &format!(
+            "Less than {kept_percent} % of the text would be left, so I left the document as it is. Please tell me what \
+             may go."
+        ),
         EditError::Same => "It says that already, so I left it as it is.",
         EditError::Refused(why) => &format!("{} Please try again with a clearer request.", sentence(why)),
     };
@@ -329,9 +330,8 @@ like 'Create a document called Recipes'."
                  which part you mean.",
             ),
             (
-                EditError::Shrinks,
-                "The new text would be less than half as long, so I left the document as it is. Please tell me what may \
-                 go.",
+                EditError::Shrinks { kept_percent: 50 },
+                "Less than 50 % of the text would be left, so I left the document as it is. Please tell me what may go.",
             ),
             (EditError::Same, "It says that already, so I left it as it is."),
             (

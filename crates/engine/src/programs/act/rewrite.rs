@@ -7,9 +7,6 @@ use serde_json::{Value, json};
 
 use super::outcome::EditError;
 
-/// The most characters of a content that the model is asked to write anew as a whole. A longer one it changes in places.
-const SHORT: usize = 12_000;
-
 /// The form in which the model is asked for the new content of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RewriteForm {
@@ -20,9 +17,10 @@ pub(crate) enum RewriteForm {
 }
 
 impl RewriteForm {
-    /// The form that suits a content.
-    pub(crate) fn for_content(content: &str) -> Self {
-        if content.len() > SHORT && content.chars().count() > SHORT { Self::Edits } else { Self::Whole }
+    /// The form that suits a content, of which at most so many characters are written anew as a whole.
+    pub(crate) fn for_content(content: &str, whole_chars: usize) -> Self {
+        let is_long = content.len() > whole_chars && content.chars().count() > whole_chars;
+        if is_long { Self::Edits } else { Self::Whole }
     }
 }
 
@@ -250,8 +248,8 @@ mod tests {
 
     #[test]
     fn a_long_document_is_changed_in_places() {
-        assert_eq!(RewriteForm::for_content(&"é".repeat(SHORT)), RewriteForm::Whole);
-        assert_eq!(RewriteForm::for_content(&"é".repeat(SHORT + 1)), RewriteForm::Edits);
+        assert_eq!(RewriteForm::for_content(&"é".repeat(8), 8), RewriteForm::Whole);
+        assert_eq!(RewriteForm::for_content(&"é".repeat(9), 8), RewriteForm::Edits);
         assert!(entourage_tools::TextSchema::new(&Rewrite::schema()).is_ok());
     }
 }

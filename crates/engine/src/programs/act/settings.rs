@@ -17,13 +17,34 @@ pub(crate) struct Settings {
     pub(crate) rewrite_in_places: String,
     /// How a message is answered.
     pub(crate) converse: String,
+    /// The most characters of a document that is written anew as a whole; a longer one is changed in places.
+    #[serde(default = "whole_chars")]
+    pub(crate) whole_chars: usize,
+    /// How many percent of a document's characters a change leaves at least, unless the user has confirmed it.
+    #[serde(default = "kept_percent")]
+    pub(crate) kept_percent: u8,
+}
+
+const fn whole_chars() -> usize {
+    8_000
+}
+
+const fn kept_percent() -> u8 {
+    50
 }
 
 impl Settings {
     /// # Errors
     /// Says what is wrong with the settings of this kind.
     pub(crate) fn check(kind: &Kind) -> Result<(), String> {
-        settings_of::<Self>(kind).map(drop)
+        let settings: Self = settings_of(kind)?;
+        match settings.kept_percent {
+            0..=100 => Ok(()),
+            more => Err(format!(
+                "kind `{}`: `kept_percent` is {more}; give the share of a document that a change leaves at least, 0 to 100",
+                kind.name
+            )),
+        }
     }
 }
 
@@ -58,6 +79,19 @@ mod tests {
         assert!(settings.rewrite_in_places.contains("`old`"));
         assert!(settings.converse.contains("Use the documents"));
         assert!(kind.instructions.split_whitespace().count() < 150);
+    }
+
+    #[test]
+    fn a_kind_sets_what_is_long_and_how_much_stays() {
+        let mut kind = kind();
+        let settings: Settings = settings_of(&kind).unwrap();
+        assert_eq!((settings.whole_chars, settings.kept_percent), (8_000, 50));
+        let given = kind.program_settings.as_mut().unwrap();
+        (given["whole_chars"], given["kept_percent"]) = (100.into(), 101.into());
+        assert!(Settings::check(&kind).unwrap_err().contains("0 to 100"));
+        kind.program_settings.as_mut().unwrap()["kept_percent"] = 80.into();
+        let settings: Settings = settings_of(&kind).unwrap();
+        assert_eq!((settings.whole_chars, settings.kept_percent), (100, 80));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 pub(in crate::run) mod calls;
 pub(in crate::run) mod join;
 mod phase;
+mod place;
 pub(crate) mod project;
 pub(in crate::run) mod say;
 pub(crate) mod say_with;

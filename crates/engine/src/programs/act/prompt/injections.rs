@@ -49,7 +49,7 @@ fn prompts(place: Place, text: &str) -> Vec<(&'static str, String)> {
     let proposal = Proposal { prompt: "Should I proceed?".to_owned(), target: None };
     let message = "Summarize my notes";
     let mut prompts = vec![
-        ("rewrite", rewrite(message, &documents[1], Some("Add milk."), web)),
+        ("rewrite", rewrite(message, &documents[1], Some("Add milk."), web, RewriteForm::Whole)),
         ("conversation", conversation(message, around, None, web)),
     ];
     if place != Place::WebResult {

@@ -62,8 +62,9 @@ pub(crate) fn rewrite(
     document: &Document,
     change: Option<&str>,
     web: WebResults<'_>,
+    form: RewriteForm,
 ) -> String {
-    let asked = match RewriteForm::for_content(&document.content) {
+    let asked = match form {
         RewriteForm::Whole => "Write the whole new content of the document.",
         RewriteForm::Edits => "Write the changes to the content of the document.",
     };

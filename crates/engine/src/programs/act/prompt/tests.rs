@@ -90,7 +90,9 @@ fn a_decision_reads_excerpts_and_a_rewrite_the_whole() {
     );
     let decided = decision("Hello", around, None);
     assert!(decided.contains(&shown) && decided.contains("It is not lost"), "{decided}");
-    assert!(rewrite("Hello", &documents[0], None, WebResults::NotSearched).contains(&content));
+    assert!(
+        rewrite("Hello", &documents[0], None, WebResults::NotSearched, RewriteForm::Whole).contains(&content)
+    );
     let about_other = conversation("Hello", around, Some(documents[1].head.id), WebResults::NotSearched);
     assert!(about_other.contains(&shown), "{about_other}");
     for talked in [
@@ -151,7 +153,7 @@ fn a_decision_reads_what_the_user_was_asked_to_confirm() {
 fn a_rewrite_reads_the_request_the_document_and_what_the_web_says() {
     let document = written(2, "Recipes", "In French.", "# Soup\n");
     assert_eq!(
-        after_data(&rewrite("Yes", &document, Some("Add milk."), WebResults::Found("1. [Milk](a)\n   <b>"))),
+        after_data(&rewrite("Yes", &document, Some("Add milk."), WebResults::Found("1. [Milk](a)\n   <b>"), RewriteForm::Whole)),
         "\
 <document id=\"2\" name=\"Recipes\">
 <standing_instruction>
@@ -177,16 +179,17 @@ Yes
 
 Write the whole new content of the document. Keep to its standing instruction in how you write, and to the user's message in what."
     );
-    let without = rewrite("Yes", &document, None, WebResults::NotSearched);
+    let without = rewrite("Yes", &document, None, WebResults::NotSearched, RewriteForm::Whole);
     assert!(!without.contains("<web_results>") && !without.contains("web search"), "{without}");
-    let failed = rewrite("Yes", &document, None, WebResults::Failed);
+    let failed = rewrite("Yes", &document, None, WebResults::Failed, RewriteForm::Whole);
     assert!(
         failed.contains("A web search was tried and failed.") && !failed.contains("<web_results>"),
         "{failed}"
     );
     let long = written(2, "Recipes", "", &"x".repeat(20_000));
     assert!(
-        rewrite("Yes", &long, None, WebResults::NotSearched).contains("Write the changes to the content")
+        rewrite("Yes", &long, None, WebResults::NotSearched, RewriteForm::Edits)
+            .contains("Write the changes to the content")
     );
 }
 
