@@ -43,6 +43,7 @@ use crate::{
         (name = "work", description = "Tasks that agents delegate to each other, and the notes that they write."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "The kinds of agents."),
+        (name = "accounts", description = "Register and log in, on servers that allow it."),
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
