@@ -78,6 +78,21 @@ schema! {
 }
 
 schema! {
+    /// The schema of the number of a project.
+    ProjectNumber = number()
+}
+
+schema! {
+    /// The schema of the number of a document.
+    DocumentNumber = number()
+}
+
+schema! {
+    /// The schema of the number of a chat about a project.
+    ProjectChatNumber = number()
+}
+
+schema! {
     /// The schema of what is recorded before a call.
     Intent = ObjectBuilder::new()
         .property("effect", string().enum_values(Some(entourage_types::Effect::WORDS.iter().copied())))
@@ -130,6 +145,11 @@ pub enum OutputEffect {
 
 fn agent() -> ObjectBuilder {
     string().pattern(Some(format!("^{}_[0-9a-f]{{32}}$", entourage_types::AgentId::PREFIX)))
+}
+
+/// Larger ones are not given.
+fn number() -> ObjectBuilder {
+    ObjectBuilder::new().schema_type(Type::Integer).minimum(Some(0)).maximum(Some(i64::MAX as f64))
 }
 
 fn string() -> ObjectBuilder {

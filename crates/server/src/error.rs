@@ -42,6 +42,12 @@ pub enum Error {
     /// The audience is empty, so no token can be meant for this server.
     #[error("`server.auth.jwt.audience` is empty: name who tokens must be for, or, with HS256, leave it out")]
     EmptyAudience,
+    /// People may register, and this server cannot sign their tokens.
+    #[error(
+        "`server.registration` is set, and this server cannot sign the tokens of those who register: {0}. Set \
+         `[server.auth.jwt]` with `algorithm = \"HS256\"` and a `key`, or leave `server.registration` out"
+    )]
+    Registration(&'static str),
     /// A webhook's settings cannot be used.
     #[error("`{place}` cannot be used: {why}")]
     Webhook {

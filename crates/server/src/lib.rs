@@ -3,6 +3,7 @@
 //! A handler translates a request, calls a [`Client`](entourage_engine::Client), and translates
 //! the result back; only this crate knows HTTP. [`serve`] runs the server, [`openapi`] describes its API.
 
+mod accounts;
 mod active_request;
 mod auth;
 mod blocking_work_limit;
@@ -30,7 +31,7 @@ pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};
 pub use error::Error;
 pub use in_process::InProcess;
 pub use installation::Installation;
-pub use router::router;
+pub use router::{check_registration, router};
 pub use routes::openapi::{openapi, openapi_json};
 pub use serve::{bind, serve, serve_installed};
 pub use settings::Settings;

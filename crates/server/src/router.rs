@@ -24,6 +24,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
     Auth, Installation, Result, Settings,
+    accounts::Accounts,
     active_request::stranger,
     auth::{Bearer, Seal, bearer, guard, stream_token},
     bodies::{Bodies, bounded},
@@ -31,7 +32,7 @@ use crate::{
     connections::Limits,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked, with_detail},
-    routes::{Routes, chats, documents, explorer, openapi, operations, v1, webhook},
+    routes::{Routes, accounts, chats, documents, explorer, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -48,6 +49,7 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
         .merge(operations::routes())
         .merge(operations::measured())
         .merge(all(webhook::ROUTES))
+        .merge(all(accounts::ROUTES))
         .merge(all(v1::ROUTES))
         .merge(all(chats::ROUTES))
         .merge(all(explorer::ROUTES))
@@ -70,7 +72,8 @@ fn served(routes: &[Routes]) -> Router<AppState> {
 /// # Errors
 /// [`Error::Key`](crate::Error::Key), [`Error::NoAudience`](crate::Error::NoAudience) or
 /// [`Error::EmptyAudience`](crate::Error::EmptyAudience) if [`Settings::auth`] cannot be used,
-/// [`Error::Webhook`](crate::Error::Webhook) if a secret of [`Settings::webhooks`] cannot.
+/// [`Error::Webhook`](crate::Error::Webhook) if a secret of [`Settings::webhooks`] cannot, and
+/// [`Error::Registration`](crate::Error::Registration) if [`Settings::registration`] is set and cannot be.
 pub fn router(engine: Engine, settings: &Settings, shutdown: CancellationToken) -> Result<Router> {
     router_of(engine, settings, None, shutdown)
 }
@@ -85,7 +88,8 @@ pub(crate) fn router_of(
     let senders = Senders::new(&settings.webhooks)?;
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
     let (heartbeat, seal) = (settings.heartbeat, Seal::new(&settings.auth));
-    let state = AppState { engine, senders, installation, heartbeat, streams, seal, shutdown };
+    let accounts = Accounts::new(settings)?.map(Arc::new);
+    let state = AppState { engine, senders, accounts, installation, heartbeat, streams, seal, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
     let known = [v1::ROUTES, chats::ROUTES, explorer::ROUTES].concat();
     let (mut known, mut open) = (served(&known), served(webhook::ROUTES));
@@ -101,18 +105,24 @@ pub(crate) fn router_of(
         let stream_token = from_fn_with_state(state.clone(), stream_token);
         routes.layer(bodies.clone()).layer(bearer).layer(stream_token)
     };
-    let mut routes = guarded(known)
-        .merge(guarded(served(documents::ROUTES)).layer(map_response(with_detail)))
-        .merge(open.merge(openapi::routes()).layer(bodies).layer(from_fn(stranger)))
+    let unguarded = |routes: Router<AppState>| routes.layer(bodies.clone()).layer(from_fn(stranger));
+    let mut native = guarded(known)
+        .merge(unguarded(open.merge(openapi::routes())))
         // Probes are answered even if there are too many connections.
         .merge(probes)
         .fallback(no_route)
-        .method_not_allowed_fallback(method_not_allowed)
+        .method_not_allowed_fallback(method_not_allowed);
+    let mut detailed = guarded(served(documents::ROUTES))
+        .merge(unguarded(served(accounts::ROUTES)))
+        .method_not_allowed_fallback(method_not_allowed);
+    if matches!(settings.auth, Auth::None) {
+        native = native.layer(from_fn(guard));
+        detailed = detailed.layer(from_fn(guard));
+    }
+    let routes = native
+        .merge(detailed.layer(map_response(with_detail)))
         // `bounded` is the limit.
         .layer(DefaultBodyLimit::disable());
-    if matches!(settings.auth, Auth::None) {
-        routes = routes.layer(from_fn(guard));
-    }
     let layers = ServiceBuilder::new()
         .layer(SetSensitiveRequestHeadersLayer::new([AUTHORIZATION]))
         .layer(MapRequestLayer::new(short_id))
@@ -123,6 +133,14 @@ pub(crate) fn router_of(
         .layer(CompressionLayer::new().compress_when(LargeResponses::default()))
         .layer(CatchPanicLayer::custom(panicked));
     Ok(routes.layer(layers).with_state(state))
+}
+
+/// Checks that people can register, where the settings say that they may.
+///
+/// # Errors
+/// [`Error::Registration`](crate::Error::Registration): a server does not start with such settings.
+pub fn check_registration(settings: &Settings) -> Result<()> {
+    Accounts::new(settings).map(drop)
 }
 
 /// Removes a request id that is too long or not text; the request then gets a new one.

@@ -55,6 +55,9 @@ pub struct Settings {
     pub grace: Duration,
     /// Whether `/metrics` needs a token, if tokens are needed at all.
     pub metrics_need_token: bool,
+    /// Whether anyone may register with an email address and a password, and log in: `POST /api/auth/register` and
+    /// `POST /api/auth/login`. It needs `[server.auth.jwt]` with HS256, since the server signs the tokens.
+    pub registration: bool,
     /// The senders whose webhooks are accepted, by name; none by default.
     pub webhooks: BTreeMap<String, WebhookSender>,
 }
@@ -70,6 +73,7 @@ impl Default for Settings {
             body_timeout: Duration::from_secs(60),
             write_timeout: Duration::from_secs(60),
             metrics_need_token: false,
+            registration: false,
             body_limit: 2 * 1024 * 1024,
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),

@@ -5,13 +5,15 @@ use std::{sync::Arc, time::Duration};
 use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Installation, auth::Seal, streams::Streams, webhook::Senders};
+use crate::{Installation, accounts::Accounts, auth::Seal, streams::Streams, webhook::Senders};
 
 /// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct AppState {
     pub(crate) engine: Engine,
     pub(crate) senders: Senders,
+    /// What registering and logging in need; none if nobody may.
+    pub(crate) accounts: Option<Arc<Accounts>>,
     /// The program that the server is part of, if it tells about itself.
     pub(crate) installation: Option<Arc<dyn Installation>>,
     pub(crate) heartbeat: Duration,

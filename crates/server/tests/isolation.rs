@@ -26,6 +26,14 @@ async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
     let chat = chat["id"].as_str().expect("an id").to_owned();
     site.follow(&chat, 0).await.until(|frame| frame.event == "question").await;
     let below = id(site.get(&format!("/api/chats/{chat}/sub-agents")).await.expect(200));
+    let project = site.post("/v1/projects", &json!({"name": "Hers"})).await.expect(201)["id"].clone();
+    let project = project.as_str().expect("an id").to_owned();
+    let documents = format!("/v1/projects/{project}/documents");
+    let document = site.post(&documents, &json!({"name": "Hers"})).await.expect(201)["id"].clone();
+    let act = json!({"message": "hello", "project_id": 1});
+    site.post("/api/agent/act", &act).await.expect(200);
+    let documents = [("ProjectId", project), ("DocumentId", document.as_str().expect("an id").to_owned())];
+    let numbers = ["ProjectNumber", "DocumentNumber", "ProjectChatNumber"].map(|name| (name, "1".to_owned()));
     let chats = [("ChatId", chat), ("SubAgentId", below)];
     let others = [
         ("ExplorerAgentId", agent.clone()),
@@ -35,7 +43,7 @@ async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
         ("TaskId", task),
         grant,
     ];
-    chats.into_iter().chain(others).collect()
+    chats.into_iter().chain(others).chain(documents).chain(numbers).collect()
 }
 
 /// Creates a grant for an agent, as an answer to a question does.
@@ -70,6 +78,11 @@ fn body(operation: &str) -> Option<Value> {
         "intervene" => Some(json!({"action": "pause"})),
         "userIntervention" => Some(json!({"userComment": "delete"})),
         "answerUserQuery" => Some(json!({"response": "blue"})),
+        "changeProject" | "changeNumberedProject" => Some(json!({"name": "Mine"})),
+        "createDocument" | "createNumberedDocument" => Some(json!({"name": "Mine"})),
+        "changeDocument" | "changeNumberedDocument" => Some(json!({"content": "Mine."})),
+        "undoDocument" | "undoNumberedDocument" => Some(json!({"to": 1})),
+        "act" => Some(json!({"message": "Mine."})),
         _ => None,
     }
 }
@@ -121,17 +134,27 @@ async fn every_route_answers_a_foreign_id_like_an_unknown_id() {
         let schema = schema.unwrap();
         let id = things.get(&*schema).unwrap_or_else(|| panic!("the test makes no {schema}"));
         let ask = |site: &Site, id: &str| {
-            let request = site.request(method.clone(), &path.replace("{id}", id).replace("{n}", "1"));
+            let path = path.replace("{id}", id).replace("{n}", "1").replace("{number}", "1");
+            let query = match path.rsplit('/').next() {
+                Some("search") => "?text=hers",
+                Some("diff") => "?from=1&to=1",
+                _ => "",
+            };
+            let request = site.request(method.clone(), &format!("{path}{query}")).header("if-match", "*");
             send(match body(&operation) {
                 Some(body) => request.json(&body),
                 None => request,
             })
         };
-        let (prefix, _) = id.split_once('_').unwrap();
-        let nothing = format!("{prefix}_{}", "0".repeat(32));
+        let nothing = match id.split_once('_') {
+            Some((prefix, _)) => format!("{prefix}_{}", "0".repeat(32)),
+            None => "99".to_owned(),
+        };
         let [foreign, unknown] = [ask(&bob, id).await, ask(&bob, &nothing).await];
         assert_eq!(foreign.text.replace(id, &nothing), unknown.text, "{method} {path}");
-        if path.starts_with("/agent/") {
+        if nothing == "99" {
+            let _ = [foreign, unknown].map(|answer| answer.detail(404));
+        } else if path.starts_with("/agent/") {
             // These have errors of their own form.
             assert_eq!([foreign.status, unknown.status].map(|status| status.as_u16()), [404, 404]);
         } else {
@@ -206,7 +229,13 @@ async fn a_cursor_of_another_owner_reveals_none_of_its_data() {
         }
         for cursor in cursors {
             let answer = bob.get(&format!("{}?cursor={cursor}", of(&his))).await;
-            if answer.status == 400 {
+            if path.starts_with("/api/") && answer.status == 422 {
+                assert!(
+                    answer.detail(422).contains("cursor") || answer.text.contains("query"),
+                    "{}",
+                    answer.text
+                );
+            } else if answer.status == 400 {
                 let wrong = serde_json::from_str::<Value>(&answer.text).unwrap();
                 let is_named = ["invalid-cursor", "invalid-query"]
                     .iter()

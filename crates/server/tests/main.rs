@@ -1,6 +1,7 @@
 //! Tests of the crate from outside: a server on a socket, used as by any client.
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
+mod accounts;
 mod acts;
 mod agencies;
 mod agents;

@@ -230,6 +230,8 @@ async fn a_panic_fails_only_its_own_request() {
 /// Texts that only one test sends, in a message and in a query.
 const WORDS: &str = "private words 5e1f";
 const COLOUR: &str = "colour-5e1f";
+/// The password of an account.
+const PASSWORD: &str = "password-5e1f";
 
 /// The log events of all threads about requests for agents, or with the texts above.
 static LOG: Mutex<String> = Mutex::new(String::new());
@@ -240,7 +242,10 @@ struct Log;
 impl Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let event = String::from_utf8_lossy(bytes);
-        if ["route=\"/v1/agents", WORDS, COLOUR, "eyJ"].iter().any(|words| event.contains(words)) {
+        if ["route=\"/v1/agents", WORDS, COLOUR, PASSWORD, "$argon2id", "eyJ"]
+            .iter()
+            .any(|words| event.contains(words))
+        {
             LOG.lock().unwrap_or_else(PoisonError::into_inner).push_str(&event);
         }
         Ok(bytes.len())
@@ -253,7 +258,7 @@ impl Write for Log {
 
 /// The engine, its store and its dispatcher log on threads of their own, so the log covers all threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_trace_log_names_the_agent_but_no_message_text_and_no_token() {
+async fn the_trace_log_names_the_agent_but_no_message_text_no_token_and_no_password() {
     tracing_subscriber::fmt()
         .with_ansi(false)
         .with_max_level(tracing::Level::TRACE)
@@ -261,12 +266,16 @@ async fn the_trace_log_names_the_agent_but_no_message_text_and_no_token() {
         .with_writer(|| Log)
         .init();
     let token = token_of("alice");
-    let site = Site::with(settings()).await.bearing(&token);
+    let site = Site::with(Settings { registration: true, ..settings() }).await.bearing(&token);
+    for (path, status) in [("register", 201), ("register", 409), ("login", 200)] {
+        let given = json!({"email": "ann@example.com", "password": PASSWORD});
+        site.post(&format!("/api/auth/{path}"), &given).await.expect(status);
+    }
     let id = site.done(WORDS).await;
     site.get(&format!("/v1/agents/{id}?{COLOUR}=red")).await;
     let logged = LOG.lock().unwrap_or_else(PoisonError::into_inner).clone();
     assert!(logged.contains(&format!("id={id}")) && logged.contains("route=\"/v1/agents\""), "{logged}");
-    for secret in [WORDS, &token, COLOUR] {
+    for secret in [WORDS, &token, COLOUR, PASSWORD, "$argon2id"] {
         let line = logged.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is logged");
     }

@@ -284,6 +284,15 @@ impl Answer {
         problem
     }
 
+    /// Why the document agent's surface refused a request, once the status is what the test expects.
+    #[track_caller]
+    pub(crate) fn detail(&self, status: u16) -> String {
+        let body = self.expect(status);
+        assert_eq!(self.headers["content-type"], "application/json");
+        let mistake = &body["detail"][0]["msg"];
+        mistake.as_str().or(body["detail"].as_str()).expect("a detail").to_owned()
+    }
+
     /// Panics unless the description has this response of this operation, with this body.
     fn check(&self, method: &Method, path: &str) {
         static DESCRIPTION: LazyLock<Value> =

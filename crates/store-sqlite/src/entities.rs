@@ -265,9 +265,9 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant, Intervention,
-        JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question, Record, Schedule,
-        Session, StreamToken, Task, Tombstone,
+        Account, Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant,
+        Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question,
+        Record, Schedule, Session, StreamToken, Task, Tombstone,
     };
 
     use super::*;
@@ -317,6 +317,7 @@ mod tests {
             Annotations,
             AgentName,
             StreamToken,
+            Account,
             Project,
             Document,
             DocumentVersion,

@@ -71,6 +71,8 @@ kinds! {
     AGENT_NAME => "agent_name",
     /// What is kept of a token for a stream.
     STREAM_TOKEN => "stream_token",
+    /// An account, to log in to.
+    ACCOUNT => "account",
     /// A project.
     PROJECT => "project",
     /// A document of a project.

@@ -128,6 +128,10 @@ id!(
     AgentId, "agent", "agt"
 );
 id!(
+    /// An account.
+    AccountId, "account", "acc"
+);
+id!(
     /// A run of an agent.
     RunId, "run", "run"
 );

@@ -3,6 +3,7 @@
 //! `docs/vocabulary.md` has one line for each. The engine stores, sends and shows these types; they
 //! have no behaviour of their own.
 
+mod account;
 mod agent;
 mod agent_key;
 mod agent_state;
@@ -68,6 +69,7 @@ mod usage;
 mod wakeup;
 mod words;
 
+pub use account::{Account, AccountStatus, Email, EmailError, PasswordHash};
 pub use agent::{Agent, WorksFor};
 pub use agent_key::AgentKey;
 pub use agent_state::{AgentState, Unread};
@@ -94,8 +96,9 @@ pub use event::{Event, EventBody, EventName};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
-    AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId, NodeId, NoteId,
-    ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId, seeded_ids,
+    AccountId, AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId,
+    NodeId, NoteId, ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId,
+    WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
@@ -104,7 +107,7 @@ pub use kind::{InDoubt, Input, Kind, OnLimit, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use money::Dollars;
-pub use name::{UniqueName, fold_name};
+pub use name::{UniqueName, composed, fold_name};
 pub use nesting::{MOST_VALUES, NestedTooDeep, TooManyValues, check_nesting, check_values, count_values};
 pub use note::{Note, NoteStatus};
 pub use notice::{Level, Notice, NoticeCode};

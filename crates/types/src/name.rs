@@ -1,5 +1,7 @@
 //! Names that no two records of one scope have.
 
+use std::borrow::Cow;
+
 use icu_normalizer::ComposingNormalizerBorrowed;
 
 use crate::Parent;
@@ -38,18 +40,23 @@ impl From<UniqueName> for String {
     }
 }
 
+/// Returns the text with letters and their diacritics composed (NFC): keyboards and systems write `é` in two ways.
+#[must_use]
+pub fn composed(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(text)
+}
+
 /// Returns the form in which two spellings of a name are equal: without blanks at its ends and with a single one
 /// between its words, without case, and composed (NFC). Letters with and without a diacritic are different, and so
 /// are letters that only look alike.
 #[must_use]
 pub fn fold_name(name: &str) -> String {
-    let nfc = ComposingNormalizerBorrowed::new_nfc();
     let words = name.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
     let name = words.collect::<Vec<_>>().join(" ");
     // By way of upper case, in which `ß` and both forms of the Greek sigma have one form each.
-    let upper: String = nfc.normalize(&name).chars().flat_map(char::to_uppercase).collect();
+    let upper: String = composed(&name).chars().flat_map(char::to_uppercase).collect();
     let lower: String = upper.chars().flat_map(char::to_lowercase).collect();
-    nfc.normalize(&lower).into_owned()
+    composed(&lower).into_owned()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What one owner may see and do. A foreign id reads as if it did not exist.
 
+mod accounts;
 mod agencies;
 mod answer;
 mod asked;

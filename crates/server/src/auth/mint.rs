@@ -6,7 +6,7 @@ use entourage_types::{Owner, Time, is_storable_name};
 use jsonwebtoken::{EncodingKey, Header};
 use serde::Serialize;
 
-use super::{Algorithm, Auth};
+use super::{Algorithm, Auth, Jwt};
 use crate::{Error, Result, Settings};
 
 /// The longest lifetime of a token: a lost token can be used until it expires.
@@ -34,38 +34,46 @@ struct Claims<'a> {
 /// `owner` or `ttl` is out of range; [`Error::EmptyAudience`] if the audience is empty; [`Error::Key`] if the
 /// secret cannot be used.
 pub fn mint(settings: &Settings, owner: &Owner, ttl: Duration) -> Result<String> {
-    let jwt = match &settings.auth {
-        Auth::Jwt(jwt) => jwt,
-        Auth::None => {
-            return Err(Error::Mint("this server asks for none; set `[server.auth.jwt]` first".into()));
+    match &settings.auth {
+        Auth::Jwt(jwt) => jwt.sign(owner, ttl),
+        Auth::None => Err(Error::Mint("this server asks for none; set `[server.auth.jwt]` first".into())),
+    }
+}
+
+impl Jwt {
+    /// Returns a token that makes its bearer `owner`, as [`mint`] does.
+    pub(crate) fn sign(&self, owner: &Owner, ttl: Duration) -> Result<String> {
+        if self.algorithm != Algorithm::Hs256 {
+            return Err(Error::Mint(format!(
+                "tokens signed with {} can be made only by the holder of the private key",
+                self.algorithm.as_str()
+            )));
         }
-    };
-    if jwt.algorithm != Algorithm::Hs256 {
-        return Err(Error::Mint(format!(
-            "tokens signed with {} can be made only by the holder of the private key",
-            jwt.algorithm.as_str()
-        )));
+        if owner.as_str().is_empty() {
+            return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
+        }
+        if !is_storable_name(owner.as_str()) {
+            return Err(Error::Mint(
+                "the owner has more than 512 bytes, or a NUL; name a shorter one".into(),
+            ));
+        }
+        if ttl > LONGEST || ttl.is_zero() {
+            return Err(Error::Mint(
+                "a token lasts from one second to 366 days; make a new one in time".into(),
+            ));
+        }
+        let now = u64::try_from(Time::now().micros() / 1_000_000).unwrap_or(0);
+        let claims = Claims {
+            sub: owner.as_str(),
+            operator: *owner == Owner::local(),
+            iat: now,
+            exp: now.saturating_add(ttl.as_secs()),
+            aud: self.audience.as_deref(),
+            iss: self.issuer.as_deref(),
+        };
+        self.checked()?;
+        let key = EncodingKey::from_secret(self.secret()?);
+        jsonwebtoken::encode(&Header::new(self.algorithm.into()), &claims, &key)
+            .map_err(|error| Error::Mint(error.to_string()))
     }
-    if owner.as_str().is_empty() {
-        return Err(Error::Mint("the owner is empty; name whose agents the bearer may use".into()));
-    }
-    if !is_storable_name(owner.as_str()) {
-        return Err(Error::Mint("the owner has more than 512 bytes, or a NUL; name a shorter one".into()));
-    }
-    if ttl > LONGEST || ttl.is_zero() {
-        return Err(Error::Mint("a token lasts from one second to 366 days; make a new one in time".into()));
-    }
-    let now = u64::try_from(Time::now().micros() / 1_000_000).unwrap_or(0);
-    let claims = Claims {
-        sub: owner.as_str(),
-        operator: *owner == Owner::local(),
-        iat: now,
-        exp: now.saturating_add(ttl.as_secs()),
-        aud: jwt.audience.as_deref(),
-        iss: jwt.issuer.as_deref(),
-    };
-    jwt.checked()?;
-    let key = EncodingKey::from_secret(jwt.secret()?);
-    jsonwebtoken::encode(&Header::new(jwt.algorithm.into()), &claims, &key)
-        .map_err(|error| Error::Mint(error.to_string()))
 }

@@ -7,6 +7,7 @@ mod rejection;
 use std::{
     borrow::Cow,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use axum::{
@@ -29,6 +30,8 @@ pub(crate) struct Problem {
     place: Place,
     /// The version that a document has by now, if the request was made for another one.
     version: Option<u64>,
+    /// When to ask again, where that is known better than usual.
+    retry_after: Option<Duration>,
     /// The engine's error, for callers within this process.
     cause: Cause,
 }
@@ -67,7 +70,13 @@ macro_rules! problems {
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
                 };
-                Self { document, place: Place::default(), version: None, cause: Cause::default() }
+                Self {
+                    document,
+                    place: Place::default(),
+                    version: None,
+                    retry_after: None,
+                    cause: Cause::default(),
+                }
             })+
         }
     };
@@ -87,6 +96,10 @@ problems! {
     too_slow            "too-slow"             "The body did not arrive in time"         REQUEST_TIMEOUT;
     too_large           "too-large"            "The body is too large"                   PAYLOAD_TOO_LARGE;
     unauthorized        "unauthorized"         "A valid token is needed"                 UNAUTHORIZED;
+    wrong_credentials   "wrong-credentials"    "The email or the password is wrong"      UNAUTHORIZED;
+    no_registration     "no-registration"      "The server has no accounts"              NOT_FOUND;
+    email_taken         "email-taken"          "An account has this email"               CONFLICT;
+    too_many_attempts   "too-many-attempts"    "Too many attempts"                       TOO_MANY_REQUESTS;
     no_senders          "no-webhooks"          "No webhooks are accepted"                NOT_FOUND;
     bad_signature       "bad-signature"        "The webhook is not signed by a known sender" UNAUTHORIZED;
     stale_webhook       "stale-webhook"        "The webhook's timestamp is too far off"  UNAUTHORIZED;
@@ -119,6 +132,11 @@ problems! {
 }
 
 impl Problem {
+    /// The same, with the time after which to ask again.
+    pub(crate) fn after(self, wait: Duration) -> Self {
+        Self { retry_after: Some(wait), ..self }
+    }
+
     pub(crate) fn no_token() -> Self {
         Self::unauthorized(
             "send `Authorization: Bearer <token>`; `entourage token` makes one where the server verifies with a \
@@ -162,15 +180,18 @@ impl Problem {
 /// The longest detail, in characters. Details about kind files have one line for each mistake; other details
 /// may quote what a client sent, at any length.
 const LONGEST: usize = 8_000;
+/// When to ask again.
+const USUAL_WAIT: Duration = Duration::from_secs(2);
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { mut document, place, version, cause } = self;
+        let Self { mut document, place, version, retry_after, cause } = self;
         if let Some((end, _)) = document.detail.char_indices().nth(LONGEST) {
             document.detail.truncate(end);
             document.detail.push('…');
         }
-        let scheme = if document.kind == kind::unauthorized() { "Bearer" } else { "Webhook-Signature" };
+        let is_of_webhook = [kind::bad_signature(), kind::stale_webhook()].contains(&&*document.kind);
+        let scheme = if is_of_webhook { "Webhook-Signature" } else { "Bearer" };
         let status = StatusCode::from_u16(document.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut response = (status, Json(&document)).into_response();
         response.extensions_mut().insert(cause);
@@ -185,7 +206,8 @@ impl IntoResponse for Problem {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(scheme));
             }
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from_static("2"));
+                let wait = retry_after.unwrap_or(USUAL_WAIT).as_secs();
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(wait));
             }
             _ => {}
         }

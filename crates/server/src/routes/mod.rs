@@ -1,5 +1,6 @@
 //! The routes, a file per group.
 
+pub(crate) mod accounts;
 pub(crate) mod acting;
 pub(crate) mod chats;
 pub(crate) mod documents;

@@ -8,7 +8,10 @@ use axum::{
 };
 use entourage_api::{
     CaughtUp, Delta, Hello, Problem,
-    schema::{AgentOrder, EventName, ExplorerAgentId, QuestionOrder},
+    schema::{
+        AgentOrder, DocumentNumber, EventName, ExplorerAgentId, ProjectChatNumber, ProjectNumber,
+        QuestionOrder,
+    },
 };
 use utoipa::{
     Modify, OpenApi,
@@ -50,10 +53,12 @@ use crate::{
         (name = "work", description = "Tasks that agents delegate to each other, and the notes that they write."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "The kinds of agents."),
+        (name = "accounts", description = "Register and log in, on servers that allow it."),
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
-    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument, ActProgress, ActText, Detail, ValidationDetail)),
+    components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument, ActProgress, ActText, Detail, ValidationDetail,
+        ProjectNumber, DocumentNumber, ProjectChatNumber)),
     security(("token" = [])),
     modifiers(&Common),
 )]

@@ -8,7 +8,7 @@ use std::{
 
 use entourage::{Error, Settings, settings::FILE};
 use entourage_engine::kinds::Severity;
-use entourage_server::{Auth, check_auth};
+use entourage_server::{Auth, check_auth, check_registration};
 use entourage_store::{Database, Error as StoreError, database::Health};
 
 use super::{Finding, broken, good, remark};
@@ -89,7 +89,7 @@ fn open_to_others(_: &Settings) -> Option<PathBuf> {
 pub(super) fn server(settings: &Settings, running: Option<&Running>) -> Finding {
     let server = &settings.server;
     let auth = serve::auth(server);
-    if let Err(error) = check_auth(&server.auth) {
+    if let Err(error) = check_auth(&server.auth).and_then(|()| check_registration(server)) {
         return broken("server", error.to_string());
     }
     match running {

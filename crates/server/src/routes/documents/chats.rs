@@ -1,7 +1,7 @@
 //! The chats about a project, and their messages.
 
 use axum::Json;
-use entourage_api::{Page, PageQuery};
+use entourage_api::{Page, PageQuery, schema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, failures::Details};
@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// List the chats about a project, in the order of their ids
 #[utoipa::path(
     get, path = "/api/projects/{id}/chats", tag = "document agent", operation_id = "listNumberedChats",
-    params(("id" = u64, Path, description = "The project."), PageQuery),
+    params(("id" = schema::ProjectNumber, Path, description = "The project."), PageQuery),
     responses((status = 200, description = "A page of chats.", body = ChatPage), Details)
 )]
 async fn list(
@@ -39,7 +39,7 @@ async fn list(
 /// Get a chat about a project
 #[utoipa::path(
     get, path = "/api/agent/chats/{id}", tag = "document agent", operation_id = "getNumberedChat",
-    params(("id" = u64, Path, description = "The chat.")),
+    params(("id" = schema::ProjectChatNumber, Path, description = "The chat.")),
     responses((status = 200, description = "The chat.", body = ProjectChatView), Details)
 )]
 async fn get(caller: Caller, Id(Number(id)): Id<Number>) -> Answer<ProjectChatView> {
@@ -53,7 +53,7 @@ async fn get(caller: Caller, Id(Number(id)): Id<Number>) -> Answer<ProjectChatVi
 /// A message is listed once its turn has come: it waits while the one before it is acted upon.
 #[utoipa::path(
     get, path = "/api/agent/chats/{id}/messages", tag = "document agent", operation_id = "listNumberedMessages",
-    params(("id" = u64, Path, description = "The chat."), PageQuery),
+    params(("id" = schema::ProjectChatNumber, Path, description = "The chat."), PageQuery),
     responses((status = 200, description = "A page of messages.", body = MessagePage), Details)
 )]
 async fn messages(

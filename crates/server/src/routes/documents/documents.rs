@@ -8,7 +8,7 @@ use axum::{
     },
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{ChangeDocument, CreateDocument, List, Page, PageQuery, SearchDocuments};
+use entourage_api::{ChangeDocument, CreateDocument, List, Page, PageQuery, SearchDocuments, schema};
 use entourage_engine::{DocumentChange, Page as Rows};
 use entourage_types::{Document, NewDocument};
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -44,7 +44,7 @@ pub(super) fn tagged(project: u64, document: Document) -> impl IntoResponse {
 /// Create a document in a project
 #[utoipa::path(
     post, path = "/api/projects/{id}/documents", tag = "document agent", operation_id = "createNumberedDocument",
-    params(("id" = u64, Path, description = "The project.")),
+    params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     request_body = CreateDocument,
     responses(
         (status = 201, description = "The document, with its version as the `ETag`.", body = DocumentView,
@@ -69,7 +69,7 @@ async fn create(
 /// List the documents of a project, in the order of their ids, without their texts
 #[utoipa::path(
     get, path = "/api/projects/{id}/documents", tag = "document agent", operation_id = "listNumberedDocuments",
-    params(("id" = u64, Path, description = "The project."), PageQuery),
+    params(("id" = schema::ProjectNumber, Path, description = "The project."), PageQuery),
     responses((status = 200, description = "A page of documents.", body = DocumentPage), Details)
 )]
 async fn list(
@@ -86,7 +86,7 @@ async fn list(
 /// Find documents of a project by words, the best match first
 #[utoipa::path(
     get, path = "/api/projects/{id}/search", tag = "document agent", operation_id = "searchNumberedDocuments",
-    params(("id" = u64, Path, description = "The project."), SearchDocuments),
+    params(("id" = schema::ProjectNumber, Path, description = "The project."), SearchDocuments),
     responses((status = 200, description = "The documents, at most 50.", body = FoundList), Details)
 )]
 async fn search(
@@ -103,7 +103,7 @@ async fn search(
 /// Get a document
 #[utoipa::path(
     get, path = "/api/documents/{id}", tag = "document agent", operation_id = "getNumberedDocument",
-    params(("id" = u64, Path, description = "The document.")),
+    params(("id" = schema::DocumentNumber, Path, description = "The document.")),
     responses(
         (status = 200, description = "The document, with its version as the `ETag`.", body = DocumentView,
          headers(("ETag" = String, description = "Its version."))),
@@ -120,7 +120,7 @@ async fn get(caller: Caller, Id(Number(id)): Id<Number>) -> Result<impl IntoResp
 /// A change that changes nothing makes no version.
 #[utoipa::path(
     put, path = "/api/documents/{id}", tag = "document agent", operation_id = "changeNumberedDocument",
-    params(("id" = u64, Path, description = "The document."), IfMatch),
+    params(("id" = schema::DocumentNumber, Path, description = "The document."), IfMatch),
     request_body = ChangeDocument,
     responses(
         (status = 200, description = "The document, with its version as the `ETag`.", body = DocumentView,
@@ -143,7 +143,7 @@ async fn change(
 /// Delete a document with all its versions
 #[utoipa::path(
     delete, path = "/api/documents/{id}", tag = "document agent", operation_id = "deleteNumberedDocument",
-    params(("id" = u64, Path, description = "The document.")),
+    params(("id" = schema::DocumentNumber, Path, description = "The document.")),
     responses((status = 204, description = "The document is deleted."), Details)
 )]
 async fn delete(caller: Caller, Id(Number(id)): Id<Number>) -> Result<StatusCode, Problem> {

@@ -1,6 +1,7 @@
 //! Documents as files.
 
 use axum::response::Response;
+use entourage_api::schema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::Details;
@@ -18,7 +19,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Export a document as a Markdown file
 #[utoipa::path(
     get, path = "/api/documents/{id}/export", tag = "document agent", operation_id = "exportNumberedDocument",
-    params(("id" = u64, Path, description = "The document.")),
+    params(("id" = schema::DocumentNumber, Path, description = "The document.")),
     responses((status = 200, description = "The text.", body = String, content_type = "text/markdown"), Details)
 )]
 async fn document(caller: Caller, Id(Number(id)): Id<Number>) -> Result<Response, Problem> {
@@ -29,7 +30,7 @@ async fn document(caller: Caller, Id(Number(id)): Id<Number>) -> Result<Response
 /// Export the documents of a project as a zip archive of Markdown files
 #[utoipa::path(
     get, path = "/api/projects/{id}/export", tag = "document agent", operation_id = "exportNumberedProject",
-    params(("id" = u64, Path, description = "The project.")),
+    params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     responses((status = 200, description = "The archive.", body = Vec<u8>, content_type = "application/zip"), Details)
 )]
 async fn project(caller: Caller, Id(Number(id)): Id<Number>) -> Result<Response, Problem> {

@@ -36,10 +36,10 @@ const NO_PROJECT: (&str, &str, &str) =
     ("400", "DetailNoProject", "No chat is continued, and no project is named.");
 
 /// The failures of any request.
-pub(super) struct Details;
+pub(in crate::routes) struct Details;
 
 /// The failure of a request that what is there does not allow.
-pub(super) struct InConflict;
+pub(in crate::routes) struct InConflict;
 
 /// The failures of a change for another version of a document than it has.
 pub(super) struct OutOfDate;

@@ -7,7 +7,7 @@ mod act;
 mod chats;
 mod documents;
 mod export;
-mod failures;
+pub(super) mod failures;
 mod projects;
 mod versions;
 

@@ -5,7 +5,7 @@ use axum::{
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse},
 };
-use entourage_api::{ChangeProject, CreateProject, Page, PageQuery};
+use entourage_api::{ChangeProject, CreateProject, Page, PageQuery, schema};
 use entourage_engine::{NewProject, ProjectChange};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -57,7 +57,7 @@ async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<Projec
 /// Get a project
 #[utoipa::path(
     get, path = "/api/projects/{id}", tag = "document agent", operation_id = "getNumberedProject",
-    params(("id" = u64, Path, description = "The project.")),
+    params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     responses((status = 200, description = "The project.", body = ProjectView), Details)
 )]
 async fn get(caller: Caller, Id(Number(id)): Id<Number>) -> Answer<ProjectView> {
@@ -67,7 +67,7 @@ async fn get(caller: Caller, Id(Number(id)): Id<Number>) -> Answer<ProjectView> 
 /// Change the name or the description of a project
 #[utoipa::path(
     put, path = "/api/projects/{id}", tag = "document agent", operation_id = "changeNumberedProject",
-    params(("id" = u64, Path, description = "The project.")),
+    params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     request_body = ChangeProject,
     responses((status = 200, description = "The project.", body = ProjectView), Details, InConflict)
 )]
@@ -84,7 +84,7 @@ async fn change(
 /// Delete a project with its documents and their versions
 #[utoipa::path(
     delete, path = "/api/projects/{id}", tag = "document agent", operation_id = "deleteNumberedProject",
-    params(("id" = u64, Path, description = "The project.")),
+    params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     responses((status = 204, description = "The project is deleted."), Details)
 )]
 async fn delete(caller: Caller, Id(Number(id)): Id<Number>) -> Result<StatusCode, Problem> {

@@ -1,7 +1,7 @@
 //! The versions of a document: list and compare them, and bring one back.
 
 use axum::{Json, response::IntoResponse};
-use entourage_api::{Page, PageQuery, ShowDiff, UndoDocument};
+use entourage_api::{Page, PageQuery, ShowDiff, UndoDocument, schema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
@@ -29,7 +29,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// List the versions of a document, the first one first, each whole
 #[utoipa::path(
     get, path = "/api/documents/{id}/versions", tag = "document agent", operation_id = "listNumberedVersions",
-    params(("id" = u64, Path, description = "The document."), PageQuery),
+    params(("id" = schema::DocumentNumber, Path, description = "The document."), PageQuery),
     responses((status = 200, description = "A page of versions; it has fewer where texts are long.",
         body = VersionPage), Details)
 )]
@@ -47,7 +47,7 @@ async fn list(
 /// Show what differs between two versions of a document
 #[utoipa::path(
     get, path = "/api/documents/{id}/diff", tag = "document agent", operation_id = "diffNumberedDocument",
-    params(("id" = u64, Path, description = "The document."), ShowDiff),
+    params(("id" = schema::DocumentNumber, Path, description = "The document."), ShowDiff),
     responses((status = 200, description = "The differences.", body = DiffView), Details)
 )]
 async fn diff(
@@ -63,7 +63,7 @@ async fn diff(
 /// Bring back an earlier version of a document, as a new version
 #[utoipa::path(
     post, path = "/api/documents/{id}/undo", tag = "document agent", operation_id = "undoNumberedDocument",
-    params(("id" = u64, Path, description = "The document."), IfMatch),
+    params(("id" = schema::DocumentNumber, Path, description = "The document."), IfMatch),
     request_body = UndoDocument,
     responses(
         (status = 200, description = "The document, with its version as the `ETag`.", body = DocumentView,

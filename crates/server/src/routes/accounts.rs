@@ -1,0 +1,164 @@
+//! Registering and logging in, for servers that allow it. Neither needs a token: both give one.
+
+use std::{net::IpAddr, sync::Arc};
+
+use axum::{
+    Json,
+    extract::{FromRequestParts, State},
+    http::{StatusCode, request::Parts},
+};
+use entourage_engine::Error as EngineError;
+use entourage_types::{Email, Owner};
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde_json::Value;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{
+    Routes,
+    documents::failures::{Details, InConflict},
+};
+use crate::{
+    Problem,
+    accounts::{Accounts, Password},
+    active_request::ActiveRequest,
+    extract::Body,
+    state::AppState,
+};
+
+pub(crate) const ROUTES: &[Routes] = &[routes];
+
+fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new().routes(routes!(register)).routes(routes!(login))
+}
+
+/// An email address and a password.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct Credentials {
+    /// The address, with one `@`; it is compared without case.
+    #[schema(min_length = 3, max_length = 254)]
+    email: String,
+    /// The password, of any characters.
+    #[serde(deserialize_with = "secret")]
+    #[schema(value_type = String, format = Password, min_length = 8, max_length = 128)]
+    password: SecretString,
+}
+
+/// A token, for `Authorization: Bearer <access_token>`.
+#[derive(Serialize, ToSchema)]
+struct AccessToken {
+    /// The token, which lasts for a day.
+    access_token: String,
+    /// How it is sent.
+    token_type: TokenType,
+}
+
+/// How a token is sent.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+enum TokenType {
+    /// As a bearer token (RFC 6750).
+    Bearer,
+}
+
+/// Reads a password. The reader's own error would repeat what is no text.
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
+    match Value::deserialize(deserializer)? {
+        Value::String(text) => Ok(text.into()),
+        _ => Err(D::Error::custom("`password` must be a string")),
+    }
+}
+
+/// The accounts of a server that has any, and where a request comes from. Anything else is answered before the body
+/// is read.
+struct Open {
+    accounts: Arc<Accounts>,
+    address: Option<IpAddr>,
+}
+
+impl FromRequestParts<AppState> for Open {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &AppState) -> Result<Self, Problem> {
+        let accounts = served.accounts.clone().ok_or_else(|| {
+            Problem::no_registration(
+                "nobody registers or logs in here: the server's operator gives out tokens, or allows it with \
+                 `server.registration = true`",
+            )
+        })?;
+        let address = parts.extensions.get::<Arc<ActiveRequest>>().map(|visit| visit.address);
+        Ok(Self { accounts, address })
+    }
+}
+
+impl Open {
+    /// What was given, once it is well formed and the attempt is counted.
+    fn attempt(&self, given: &Credentials, served: &AppState) -> Result<(Email, Password), Problem> {
+        let email = Email::parse(&given.email);
+        let email = email.map_err(|error| Problem::invalid(format!("`email` {error}")).at("email"))?;
+        let password = Password::new(&given.password).map_err(|problem| problem.at("password"))?;
+        self.accounts.attempt(&email, self.address, served.engine.clock().now())?;
+        Ok((email, password))
+    }
+
+    fn token(&self, owner: &Owner) -> Result<Json<AccessToken>, Problem> {
+        let access_token = self.accounts.token(owner).map_err(|error| {
+            tracing::error!(%error, "a token could not be signed");
+            Problem::internal("the server's log has the cause, under this answer's x-request-id")
+        })?;
+        Ok(Json(AccessToken { access_token, token_type: TokenType::Bearer }))
+    }
+}
+
+/// Register, with an email address and a password
+///
+/// Only where `server.registration` is set. Each account is an owner of its own. No mail is sent, and nothing checks
+/// whose address it is.
+#[utoipa::path(
+    post, path = "/api/auth/register", tag = "accounts", operation_id = "register",
+    request_body = Credentials, security(()),
+    responses((status = 201, description = "A token of the new account.", body = AccessToken), Details, InConflict)
+)]
+async fn register(
+    open: Open,
+    State(served): State<AppState>,
+    Body(given): Body<Credentials>,
+) -> Result<(StatusCode, Json<AccessToken>), Problem> {
+    let (email, password) = open.attempt(&given, &served)?;
+    let account = match served.engine.create_account(email, password.hash().await?).await {
+        Err(EngineError::NameInUse { name, .. }) => {
+            return Err(Problem::email_taken(format!(
+                "there is an account with the email `{name}` already: log in, or register another email"
+            )));
+        }
+        made => made?,
+    };
+    Ok((StatusCode::CREATED, open.token(&account.sub)?))
+}
+
+/// Log in, with an email address and a password
+///
+/// Only where `server.registration` is set. Whether an account has the email does not show.
+#[utoipa::path(
+    post, path = "/api/auth/login", tag = "accounts", operation_id = "login",
+    request_body = Credentials, security(()),
+    responses((status = 200, description = "A token of the account.", body = AccessToken), Details)
+)]
+async fn login(
+    open: Open,
+    State(served): State<AppState>,
+    Body(given): Body<Credentials>,
+) -> Result<Json<AccessToken>, Problem> {
+    let (email, password) = open.attempt(&given, &served)?;
+    let account = served.engine.account(&email).await?;
+    // Compared also without an account, so that the time of the answer does not tell.
+    let is_right = password.matches(account.as_ref().map(|account| account.password.clone())).await?;
+    match account.filter(|_| is_right) {
+        Some(account) => open.token(&account.sub),
+        None => Err(Problem::wrong_credentials(
+            "no account has this email and this password; check both, or register with POST /api/auth/register",
+        )),
+    }
+}
