@@ -45,8 +45,8 @@ impl AboutProject {
 }
 
 impl Run<'_> {
-    /// What this run did, as it is kept beside its answer. [`say_with`](Self::say_with) adds the document's number, which a
-    /// new document gets in the commit.
+    /// What this run did, as it is kept beside its answer. [`say_with`](Self::say_with) adds what the commit gives it:
+    /// its time, and the number of a new document.
     pub(crate) fn act(
         &self,
         about: &AboutProject,

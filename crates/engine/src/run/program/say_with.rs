@@ -78,7 +78,7 @@ impl Run<'_> {
             }
             if let Some(act) = &together.act {
                 let numbers = ActNumbers { document: number, ..act.numbers };
-                commit.record(RecordWrite::of(&Act { numbers, ..act.clone() })?);
+                commit.record(RecordWrite::of(&Act { numbers, at, ..act.clone() })?);
             }
             together.records.iter().for_each(|record| commit.record(record.clone()));
             let turn = Turn { text: text.to_owned(), ..Turn::default() };
