@@ -35,7 +35,6 @@ pub enum ActionType {
 
 /// The details of a decision, as the agent's message and the event have them (S5-R100, S5-R106).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(clippy::struct_excessive_bools, reason = "the design's fields")]
 pub struct ActMetadata {
     /// What the model decided, whole; `{"error": …}` if it decided nothing that could be used.
     pub decision: Value,
