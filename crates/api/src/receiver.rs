@@ -1,7 +1,7 @@
 //! A receiver of webhooks: without its secret and its address.
 
 use entourage_types::{
-    self as types, DeliveryId, DeliveryStatus, Occasion, QuestionId, Subject, TaskId, Time,
+    self as types, DeliveryId, DeliveryStatus, Occasion, QuestionId, RunId, Subject, TaskId, Time,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -62,6 +62,10 @@ pub struct Delivery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     pub question: Option<QuestionId>,
+    /// The run that acted upon a message to the document agent, if it was one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::RunId>)]
+    pub run: Option<RunId>,
     /// Its status.
     #[schema(value_type = schema::DeliveryStatus)]
     pub status: DeliveryStatus,
@@ -85,11 +89,13 @@ impl From<types::Delivery> for Delivery {
     fn from(delivery: types::Delivery) -> Self {
         let types::Delivery { id, receiver, occasion, subject, status, attempts, due, error, .. } = delivery;
         let (created, updated) = (delivery.created, delivery.updated);
-        let (task, question) = match subject {
-            Subject::Task(task) => (Some(task.id), None),
-            Subject::Question(question) => (None, Some(question.id)),
-        };
-        Self { id, receiver, occasion, task, question, status, attempts, due, error, created, updated }
+        let (mut task, mut question, mut run) = (None, None, None);
+        match subject {
+            Subject::Task(about) => task = Some(about.id),
+            Subject::Question(about) => question = Some(about.id),
+            Subject::Act(act) => run = Some(act.run),
+        }
+        Self { id, receiver, occasion, task, question, run, status, attempts, due, error, created, updated }
     }
 }
 

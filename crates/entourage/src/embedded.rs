@@ -3,7 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use entourage_engine::{
-    Client, Clock, Engine,
+    Client, Clock, Engine, Transport,
     dispatch::{self, Dispatcher, Embedded},
 };
 use entourage_llm::Model;
@@ -94,13 +94,15 @@ impl AtWork {
     }
 }
 
-/// Delivers wake-ups and runs the engine's maintenance until the engine is stopping.
+/// Delivers wake-ups, and what is in the outbox if there is a transport, and runs the engine's maintenance until the engine
+/// is stopping.
 pub(crate) async fn work(
     engine: Engine,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     settings: dispatch::Settings,
     stop: CancellationToken,
+    transport: Option<Arc<dyn Transport>>,
 ) {
     let advance = Arc::new(engine.clone());
     let agents = async {
@@ -108,6 +110,10 @@ pub(crate) async fn work(
         let mut beside = JoinSet::new();
         let kept_up = engine.clone();
         beside.spawn(async move { kept_up.keep_up().await });
+        if let Some(transport) = transport {
+            let delivering = engine.clone();
+            beside.spawn(async move { delivering.deliver(transport).await });
+        }
         if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
             tracing::error!(%error, "the agents cannot continue");
         }

@@ -52,6 +52,14 @@ pub enum Error {
     /// An explorer cannot be opened; the text says what to change.
     #[error("{0}")]
     Explorer(String),
+    /// A subscriber cannot be told of events.
+    #[error("the subscriber `{name}` cannot be used: {why}")]
+    Subscriber {
+        /// Its name.
+        name: String,
+        /// What is wrong with it, and what to change.
+        why: String,
+    },
     /// The agent of an exploration failed.
     #[error("{agent} failed: {error}")]
     Exploration {

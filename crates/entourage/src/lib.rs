@@ -32,6 +32,7 @@ pub mod explore;
 pub mod program;
 mod runtime;
 pub mod settings;
+mod subscriber;
 pub mod telemetry;
 
 pub use async_trait::async_trait;
@@ -56,6 +57,7 @@ pub use secrecy::SecretString;
 pub use serde;
 pub use serde_json;
 pub use settings::Settings;
+pub use subscriber::Subscriber;
 pub use tokio::sync::broadcast;
 pub use tokio_util::sync::CancellationToken;
 

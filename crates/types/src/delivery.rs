@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Columns, DeliveryId, EntityKind, Owner, Question, QuestionStatus, Record, Status, Task, Time,
+    Act, Columns, DeliveryId, EntityKind, Owner, Question, QuestionStatus, Record, Status, Task, Time,
     status::words,
 };
 
@@ -12,13 +12,13 @@ use crate::{
 pub struct Delivery {
     /// Its id, by which a receiver recognises a repeated delivery.
     pub id: DeliveryId,
-    /// The owner of the task or question it reports.
+    /// The owner of what it reports.
     pub owner: Owner,
-    /// The receiver's name in the configuration.
+    /// The receiver's name.
     pub receiver: String,
     /// What happened.
     pub occasion: Occasion,
-    /// The task or question it happened to, as of then.
+    /// What it happened to, as of then.
     pub subject: Subject,
     /// Its status.
     pub status: DeliveryStatus,
@@ -41,7 +41,7 @@ pub struct Delivery {
     pub updated: Time,
 }
 
-/// The task or question that an event is about.
+/// What an event is about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Subject {
@@ -49,6 +49,8 @@ pub enum Subject {
     Task(Box<Task>),
     /// A question.
     Question(Box<Question>),
+    /// What a message to the document agent came to.
+    Act(Box<Act>),
 }
 
 words! {
@@ -70,6 +72,8 @@ words! {
         QuestionOpened => "question.opened",
         /// A question was answered, declined, or has expired.
         QuestionClosed => "question.closed",
+        /// A message to the document agent was acted upon (S5-R102).
+        AgentActionCompleted => "agent_action.completed",
     }
 }
 
@@ -87,7 +91,7 @@ words! {
 
 impl Occasion {
     /// All events.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::TaskCreated,
         Self::TaskReactivated,
         Self::TaskWaiting,
@@ -96,6 +100,7 @@ impl Occasion {
         Self::TaskCancelled,
         Self::QuestionOpened,
         Self::QuestionClosed,
+        Self::AgentActionCompleted,
     ];
 
     /// The event that a task in this state reports, if any.
@@ -127,6 +132,7 @@ impl Subject {
         match self {
             Self::Task(task) => &task.owner,
             Self::Question(question) => &question.owner,
+            Self::Act(act) => &act.owner,
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod account;
 mod agent;
+mod agent_action;
 mod agent_key;
 mod agent_state;
 mod annotations;
@@ -71,6 +72,7 @@ mod words;
 
 pub use account::{Account, AccountStatus, Email, EmailError, PasswordHash};
 pub use agent::{Agent, WorksFor};
+pub use agent_action::{ActMetadata, ActionType, AgentActionCompleted};
 pub use agent_key::AgentKey;
 pub use agent_state::{AgentState, Unread};
 pub use annotations::{AgentName, Annotations, AnnotationsStatus, ShownState};
@@ -117,7 +119,7 @@ pub use plain::{LONGEST_NAME, is_storable_name, plain};
 pub use post::{Post, PostBody};
 pub use program::ProgramName;
 pub use project::{KeptStatus, Project};
-pub use project_chat::{Act, ActOutcome, ProjectChat, ProposedChange};
+pub use project_chat::{Act, ActNumbers, ActOutcome, ProjectChat, ProposedChange};
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};

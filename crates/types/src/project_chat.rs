@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::{
     AgentId, Columns, DocumentId, EntityKind, KeptStatus, Owner, Project, ProjectId, Record, RunId, Sha256,
-    Time,
+    Time, status::words,
 };
 
 /// A chat about the documents of a project (S5-R008): an agent at the top of a tree, and the project that it works on.
@@ -75,6 +75,9 @@ pub struct Act {
     pub agent: AgentId,
     /// The project.
     pub project: ProjectId,
+    /// The numbers of what it is about.
+    #[serde(default)]
+    pub numbers: ActNumbers,
     /// What the model decided, whole; `{"error": …}` if it decided nothing that could be used.
     pub decision: Value,
     /// Whether the web was searched, and gave results.
@@ -88,26 +91,39 @@ pub struct Act {
     pub at: Time,
 }
 
-/// What a message came to, in a word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ActOutcome {
-    /// The user was asked what they mean.
-    Clarification,
-    /// The user was asked whether to go on.
-    Confirmation,
-    /// A document was created.
-    Created,
-    /// No document was created, although one was to be.
-    NotCreated,
-    /// A document was changed.
-    Updated,
-    /// No document was changed, although one was to be.
-    NotUpdated,
-    /// The user was answered.
-    Conversation,
-    /// No model gave an answer that could be used.
-    ModelFailed,
+/// The numbers of what an act is about, for surfaces that want integers. They begin at 1: in an act from before they were
+/// kept they are 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActNumbers {
+    /// That of the chat.
+    pub chat: u64,
+    /// That of the project.
+    pub project: u64,
+    /// That of the document that was created or changed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub document: Option<u64>,
+}
+
+words! {
+    /// What a message came to, in a word.
+    ActOutcome, "outcome of an act" {
+        /// The user was asked what they mean.
+        Clarification => "clarification",
+        /// The user was asked whether to go on.
+        Confirmation => "confirmation",
+        /// A document was created.
+        Created => "created",
+        /// No document was created, although one was to be.
+        NotCreated => "not_created",
+        /// A document was changed.
+        Updated => "updated",
+        /// No document was changed, although one was to be.
+        NotUpdated => "not_updated",
+        /// The user was answered.
+        Conversation => "conversation",
+        /// No model gave an answer that could be used.
+        ModelFailed => "model_failed",
+    }
 }
 
 impl Act {

@@ -14,30 +14,34 @@ impl Documents<'_> {
     /// # Errors
     /// As for a person's change; [`Error::NotFound`], and [`Error::StaleVersion`] for a whole text.
     pub(crate) async fn edit(&self, edit: &DocumentEdit, commit: &mut Commit) -> Result<()> {
-        self.write(edit.write(), commit).await
+        self.write(edit.write(), commit).await.map(drop)
     }
 
-    /// The same for a program.
+    /// The same for a program. Returns the number of the document.
     ///
     /// # Errors
     /// As [`edit`](Self::edit).
-    pub(crate) async fn write(&self, write: &DocumentWrite, commit: &mut Commit) -> Result<()> {
-        match write {
-            DocumentWrite::Create { id, new } => self.create(*id, new.clone(), commit).await.map(drop),
+    pub(crate) async fn write(&self, write: &DocumentWrite, commit: &mut Commit) -> Result<u64> {
+        let (before, content, summary) = match write {
+            DocumentWrite::Create { id, new } => {
+                return Ok(self.create(*id, new.clone(), commit).await?.head.number);
+            }
             DocumentWrite::Sections { document, edits, summary } => {
                 let before = self.read(*document).await?;
-                let content = Some(with_sections(&before.record.content, edits)?);
-                let what = DocumentChange { content, summary: summary.clone(), ..DocumentChange::default() };
-                self.revise(before, what, Change::Edited, commit).map(drop)
+                let content = with_sections(&before.record.content, edits)?;
+                (before, content, summary)
             }
             DocumentWrite::Rewrite { document, at, content, summary } => {
                 let before = self.read(*document).await?;
                 check_seen(&before.record.head, *at)?;
-                let content = Some(content.clone());
-                let what = DocumentChange { content, summary: summary.clone(), ..DocumentChange::default() };
-                self.revise(before, what, Change::Edited, commit).map(drop)
+                (before, content.clone(), summary)
             }
-        }
+        };
+        let number = before.record.head.number;
+        let (content, summary) = (Some(content), summary.clone());
+        let what = DocumentChange { content, summary, ..DocumentChange::default() };
+        self.revise(before, what, Change::Edited, commit)?;
+        Ok(number)
     }
 
     /// Reads a document with the version of its row.

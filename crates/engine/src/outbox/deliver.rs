@@ -114,7 +114,7 @@ impl Engine {
             }
             Err(Undelivered { why, retry_after }) => {
                 let wait = backoff::next(&delivery, retry_after).filter(|_| known);
-                tracing::warn!(receiver = delivery.receiver, delivery = %id, %why, ?wait, "a webhook did not arrive");
+                tracing::warn!(receiver = delivery.receiver, delivery = %id, %why, ?wait, "a delivery did not arrive");
                 delivery.error = Some(why);
                 if wait.is_none() {
                     delivery.status = DeliveryStatus::GivenUp;

@@ -1,4 +1,4 @@
-//! The outbox: notifications about tasks and questions for receivers outside the engine. They are rows,
+//! The outbox: notifications about tasks, questions and acts for receivers outside the engine. They are rows,
 //! written in the commit that they report: no agent waits for a receiver, and no notification is lost with
 //! the process.
 
@@ -10,19 +10,22 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
-use entourage_types::{Delivery, DeliveryId, DeliveryStatus, EventBody, Occasion, Owner, Subject, Time};
+use entourage_types::{
+    Act, Delivery, DeliveryId, DeliveryStatus, EntityKind, EventBody, Occasion, Owner, Subject, Time,
+};
 use tokio::sync::broadcast;
 
 pub use transport::{Transport, Undelivered};
 
 pub(crate) use deliver::each;
 
-/// A receiver outside the engine that is notified of one owner's tasks and questions.
+/// A receiver outside the engine that is notified of what happens to one owner's tasks and questions, and of what
+/// messages to the document agent come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receiver {
-    /// Its name in the settings.
+    /// Its name, which no other receiver has.
     pub name: String,
-    /// The owner whose tasks and questions it is notified of; never another owner's.
+    /// The owner whose tasks, questions and acts it is notified of; never another owner's.
     pub owner: Owner,
     /// What it is notified of.
     pub events: Vec<Occasion>,
@@ -77,13 +80,19 @@ impl Outbox {
     fn deliveries(&self, commit: &Commit) -> Vec<Delivery> {
         let mut all = Vec::new();
         for write in &commit.writes {
-            let Write::Record(_, Some(event)) = write else { continue };
-            match &event.body {
-                EventBody::Task { task } => {
+            let Write::Record(entity, event) = write else { continue };
+            match event.as_ref().map(|event| &event.body) {
+                // An act is written once, and changes no more.
+                _ if entity.kind == EntityKind::ACT => {
+                    let Some(act) = write.as_record::<Act>() else { continue };
+                    let subject = || Subject::Act(Box::new(act.clone()));
+                    self.tell([Occasion::AgentActionCompleted], subject, commit.at, &mut all);
+                }
+                Some(EventBody::Task { task }) => {
                     let occasions = Occasion::of_task(task);
                     self.tell(occasions, || Subject::Task(task.clone()), commit.at, &mut all);
                 }
-                EventBody::Question { question } => {
+                Some(EventBody::Question { question }) => {
                     let occasions = Occasion::of_question(question);
                     let subject = || Subject::Question(question.clone());
                     self.tell(occasions, subject, commit.at, &mut all);

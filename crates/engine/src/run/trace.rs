@@ -1,5 +1,5 @@
-//! The spans of a run: the run itself, its requests to models, its tool calls. Without a tracer nothing is
-//! read or built for them.
+//! The spans of a run: the run itself, its requests to models, its tool calls, and what a program reads and stores.
+//! Without a tracer nothing is read or built for them.
 
 use entourage_llm::{Error as ModelError, Reply};
 use entourage_store::Error as StoreError;
@@ -13,6 +13,15 @@ use crate::{
     Engine, metrics,
     trace::{Span, SpanId, TraceId, Tracer, Value, gen_ai},
 };
+
+/// How something ended that a program did itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    /// It is done.
+    Whole,
+    /// The store refused it, and nothing was written.
+    Refused,
+}
 
 /// Makes the spans of a run, from what they read of it.
 pub(super) struct RunSpans<'r> {
@@ -46,6 +55,7 @@ impl<'r> RunSpans<'r> {
             (gen_ai::PROVIDER, provider.into()),
             (gen_ai::REQUEST_MODEL, name.into()),
             (gen_ai::ATTEMPT, u64::from(attempt).into()),
+            (gen_ai::STEP, key.into()),
         ];
         if let Some(used) = &used {
             attributes.push((gen_ai::RESPONSE_MODEL, name.into()));
@@ -81,6 +91,19 @@ impl<'r> RunSpans<'r> {
             attributes: self.attributes(gen_ai::EXECUTE_TOOL, attributes, error.as_ref().map(|_| "tool")),
             error,
             ..self.span(SpanId::of_call(call.id), name, self.asked_for(call.id))
+        });
+    }
+
+    /// Traces what a program did itself, [`gen_ai::LOAD`] or [`gen_ai::STORE`], and that it was refused, if it was.
+    pub(super) fn did(&self, operation: &'static str, began: Time, done: Done) {
+        let Some(tracer) = self.tracer() else { return };
+        // A fixed text: the refusal itself names what is refused, which is content.
+        let error = (done == Done::Refused).then(|| "the commit was refused".to_owned());
+        let id = SpanId::of_request(self.record.id, operation, began);
+        tracer.ended(Span {
+            attributes: self.attributes(operation, Vec::new(), error.as_ref().map(|_| "refused")),
+            error,
+            ..self.span(id, operation.to_owned(), began)
         });
     }
 

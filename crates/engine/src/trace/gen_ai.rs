@@ -1,7 +1,8 @@
 //! The names of OpenTelemetry's conventions for generative AI, and ours beside them. The conventions
 //! still change; this is the one place that knows them.
 
-/// What a span is about: [`INVOKE_AGENT`], [`CHAT`] or [`EXECUTE_TOOL`].
+/// What a span is about: [`INVOKE_AGENT`], [`CHAT`] or [`EXECUTE_TOOL`], and what a program does itself, [`LOAD`] and
+/// [`STORE`].
 pub const OPERATION: &str = "gen_ai.operation.name";
 /// A run of an agent.
 pub const INVOKE_AGENT: &str = "invoke_agent";
@@ -53,3 +54,9 @@ pub const STOP_REASON: &str = "entourage.run.stop_reason";
 pub const COST: &str = "entourage.cost_nanos";
 /// Which attempt of a model call it was, from 1.
 pub const ATTEMPT: &str = "entourage.attempt";
+/// The step of the run's program that it was.
+pub const STEP: &str = "entourage.step";
+/// What a program read before it asked a model. An operation of ours.
+pub const LOAD: &str = "load";
+/// What a program committed, with its answer. An operation of ours.
+pub const STORE: &str = "store";

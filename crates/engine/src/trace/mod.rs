@@ -98,7 +98,8 @@ impl SpanId {
         Self::random_half(*call.uuid().as_bytes())
     }
 
-    /// The span of one request to a model. It has no children, so that no other span has to name it.
+    /// The span of one request to a model, or of what a program did itself. It has no children, so that no other span has
+    /// to name it.
     #[must_use]
     pub fn of_request(run: RunId, key: &str, began: Time) -> Self {
         // FNV-1a.

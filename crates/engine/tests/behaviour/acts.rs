@@ -25,7 +25,7 @@ fn is_decision(request: &Request) -> bool {
 }
 
 /// A model that decides this, and writes this where it is asked for a text.
-fn deciding(decision: Value, text: &'static str) -> ScriptedModel {
+pub(crate) fn deciding(decision: Value, text: &'static str) -> ScriptedModel {
     ScriptedModel::deciding(move |request| {
         Some(Ok(Script::text(if is_decision(request) { decision.to_string() } else { text.to_owned() })))
     })
@@ -57,37 +57,45 @@ impl Tool for Search {
     }
 }
 
-fn builder(model: ScriptedModel) -> entourage_testkit::WorldBuilder {
+pub(crate) fn builder(model: ScriptedModel) -> entourage_testkit::WorldBuilder {
     World::builder(model).tools(Toolbox::new().with(Search)).kinds(quiet(Kinds::builtin()))
 }
 
 /// A project with a document, and a message about it.
-struct Place {
-    world: World,
+pub(crate) struct Place {
+    pub(crate) world: World,
     model: ScriptedModel,
-    project: Project,
-    recipes: Document,
+    pub(crate) project: Project,
+    pub(crate) recipes: Document,
 }
 
 impl Place {
     async fn of(model: ScriptedModel) -> Self {
-        let world = builder(model.clone()).start().await;
+        Self::with(model, |builder| builder).await
+    }
+
+    /// The same with an engine that is built like this.
+    pub(crate) async fn with(
+        model: ScriptedModel,
+        with: impl Fn(entourage_engine::Builder) -> entourage_engine::Builder + Send + Sync + 'static,
+    ) -> Self {
+        let world = builder(model.clone()).engine(with).start().await;
         let client = world.engine().client(Owner::local());
         let project = new_project(&client, "Kitchen").await;
         let recipes = client.create_document(new(project.id, "Recipes", "# Soup\n\nWater.\n")).await.unwrap();
         Self { world, model, project, recipes }
     }
 
-    fn client(&self) -> Client {
+    pub(crate) fn client(&self) -> Client {
         self.world.engine().client(Owner::local())
     }
 
-    fn message(&self, text: &str) -> NewAct {
+    pub(crate) fn message(&self, text: &str) -> NewAct {
         NewAct { message: text.to_owned(), project: Some(self.project.id), chat: None, open: None }
     }
 
     /// Says this, and returns what it came to, the answer, and the chat.
-    async fn act(&self, new: NewAct) -> (Act, String, ProjectChat) {
+    pub(crate) async fn act(&self, new: NewAct) -> (Act, String, ProjectChat) {
         let acts = async |chat| self.client().acts(chat, Page::all()).await.unwrap();
         let before = match new.chat {
             Some(chat) => (chat, acts(chat).await.len()),
@@ -320,7 +328,7 @@ async fn a_rewrite_that_loses_much_changes_nothing_unless_it_was_confirmed() {
 }
 
 /// What a person does who wants the soup salted: looks at what there is, and does what is missing.
-async fn work(client: &Client) -> entourage_engine::Result<ProjectChat> {
+pub(crate) async fn work(client: &Client) -> entourage_engine::Result<ProjectChat> {
     let kitchen = match client.project_named("Kitchen").await? {
         Some(kitchen) => kitchen,
         None => {

@@ -1,6 +1,8 @@
 //! The engine's behaviour, by name. One binary for all of it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
+mod act_events;
+mod act_spans;
 mod acts;
 mod approvals;
 mod budget_crowd;

@@ -17,16 +17,16 @@ use axum::{
     routing::post,
 };
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use entourage_engine::{Clock, ReceiverRecord};
+use entourage_engine::{Clock, NewAct, ReceiverRecord};
 use entourage_server::Webhook;
-use entourage_testkit::{FakeClock, World};
+use entourage_testkit::{FakeClock, World, WorldBuilder};
 use entourage_types::{Answer, Occasion, Owner};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use tokio::sync::mpsc;
 
-use crate::webhooks::story;
+use crate::{acts, documents, webhooks::story};
 
 const KEY: &[u8] = b"0123456789abcdef0123456789abcdef";
 
@@ -83,13 +83,21 @@ fn webhook(url: &str, events: &[Occasion]) -> Webhook {
 }
 
 async fn world(database: &Database, webhooks: impl IntoIterator<Item = (&'static str, Webhook)>) -> World {
+    let builder = World::builder(story()).tools(first_tools()).store(database.open());
+    delivering(builder, webhooks).await
+}
+
+/// A world that delivers to these webhooks.
+async fn delivering(
+    builder: WorldBuilder,
+    webhooks: impl IntoIterator<Item = (&'static str, Webhook)>,
+) -> World {
     entourage_llm::install_tls();
     let webhooks: BTreeMap<_, _> =
         webhooks.into_iter().map(|(name, webhook)| (name.into(), webhook)).collect();
     let clock = FakeClock::default();
     let (outbox, transport) = entourage_server::outbox(&webhooks, Arc::new(clock.clone())).unwrap();
-    let builder = World::builder(story()).tools(first_tools()).clock(clock).store(database.open());
-    let world = builder.engine(move |engine| engine.outbox(outbox.clone())).start().await;
+    let world = builder.clock(clock).engine(move |engine| engine.outbox(outbox.clone())).start().await;
     let engine = world.engine().clone();
     tokio::spawn(async move { engine.deliver(Arc::new(transport)).await });
     world
@@ -176,6 +184,36 @@ async fn a_receiver_gets_signed_bodies_in_the_vocabulary_of_the_chat_api() {
             assert!(!bytes.windows(hidden.len()).any(|window| window == hidden));
         }
     }
+}
+
+/// Shows: S5-R102, S5-R103, S5-R104, S5-R105, S5-R106, S5-R107, S5-R123.
+#[tokio::test]
+async fn a_receiver_gets_the_event_of_a_message_to_the_document_agent() {
+    let mut here = receiver(Vec::new()).await;
+    let decision = json!({ "should_create": true, "document_name": "Stew", "document_content": "# Stew" });
+    let builder = acts::builder(acts::deciding(decision.clone(), ""));
+    let world = delivering(builder, [("here", webhook(&here.url, &[Occasion::AgentActionCompleted]))]).await;
+    let client = world.client();
+    let project = documents::new_project(&client, "Kitchen").await;
+    let message = "Write down a stew.".to_owned();
+    client.act(NewAct { message, project: Some(project.id), chat: None, open: None }).await.unwrap();
+    let (_, body) = here.next(&world).await;
+    assert_eq!(
+        body,
+        json!({
+            "type": "agent_action.completed",
+            "timestamp": world.clock().now(),
+            "data": {
+                "user_id": "local", "chat_id": 1, "project_id": 1, "document_id": 1,
+                "action_type": "agent_action", "success": true,
+                "metadata": {
+                    "decision": decision, "web_search_performed": false, "document_updated": false,
+                    "needs_clarification": false, "pending_confirmation": false, "should_create": true,
+                },
+            },
+        })
+    );
+    assert_eq!(wait_until_nothing_is_due(&world, "here").await.pending, 0);
 }
 
 #[tokio::test]

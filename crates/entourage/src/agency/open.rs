@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Budgets, Clock, Engine, Kinds, SystemClock, ThreadStore, dispatch,
+    Agency as Definition, Budgets, Clock, Engine, Kinds, Outbox, SystemClock, ThreadStore, dispatch,
     kinds::names_tool,
 };
 use entourage_llm::Model;
@@ -27,6 +27,7 @@ use crate::{
     Error, Result, Settings,
     closable::Closable,
     embedded::{AtWork, Kept, chosen_model, work},
+    subscriber::{NoReceivers, Subscriber, subscribed},
 };
 
 /// Builds an agency.
@@ -42,6 +43,7 @@ pub struct AgencyBuilder {
     tools: ToolSettings,
     guardrails: Vec<Guardrail>,
     thread_store: Option<Arc<dyn ThreadStore>>,
+    subscribers: Vec<Subscriber>,
     budgets: Budgets,
 }
 
@@ -58,6 +60,7 @@ impl AgencyBuilder {
             tools: ToolSettings::default(),
             guardrails: Vec::new(),
             thread_store: None,
+            subscribers: Vec::new(),
             budgets: Budgets::default(),
         }
     }
@@ -113,6 +116,13 @@ impl AgencyBuilder {
         self
     }
 
+    /// Adds a function that is told of events, such as the end of a task. What is pending for other receivers, if another
+    /// program wrote it into the same database, is given up: this one does not know them.
+    pub fn subscriber(mut self, subscriber: Subscriber) -> Self {
+        self.subscribers.push(subscriber);
+        self
+    }
+
     /// Sets what may be spent in a day. What one thread may spend is said by `limits.max_tree_cost` of its entry point.
     pub fn budgets(mut self, budgets: Budgets) -> Self {
         self.budgets = budgets;
@@ -135,8 +145,9 @@ impl AgencyBuilder {
     ///
     /// # Errors
     /// [`Error::Agency`] for mistakes in the chart, an unknown model or built-in tool, an agent that belongs
-    /// to another open agency, and when it is not set where threads are stored; [`Error::Store`] and
-    /// [`Error::Model`] when those cannot be used. No model is called in these cases.
+    /// to another open agency, and when it is not set where threads are stored; [`Error::Subscriber`] for a subscriber
+    /// that cannot be one; [`Error::Store`] and [`Error::Model`] when those cannot be used. No model is called in these
+    /// cases.
     pub async fn open(self) -> Result<Agency> {
         let (agents, chart) = chart(&self.entry, &self.flows, &self.others)?;
         let definition = Definition {
@@ -151,6 +162,8 @@ impl AgencyBuilder {
                 "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`".into(),
             ));
         };
+        let delivers = !self.subscribers.is_empty();
+        let (outbox, transport) = subscribed(self.subscribers, Outbox::default(), Arc::new(NoReceivers))?;
         let closable = Arc::new(Closable::new(kept.open()?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let default = chosen_model(self.model, || Settings::load(None, None)).await?;
@@ -183,6 +196,7 @@ impl AgencyBuilder {
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .budgets(self.budgets)
+            .outbox(outbox)
             .stopping(stop.clone());
         for agent in &agents {
             if let Some(program) = agent.program() {
@@ -207,8 +221,9 @@ impl AgencyBuilder {
         let home = Arc::new(AtWork { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before any work starts: of two agencies that open with the same agent, only one succeeds.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
+        let (dispatch, transport) = (dispatch::Settings::default(), delivers.then_some(transport));
         *home.worker.lock().await =
-            Some(tokio::spawn(work(engine, store, self.clock, dispatch::Settings::default(), stop)));
+            Some(tokio::spawn(work(engine, store, self.clock, dispatch, stop, transport)));
         Ok(Agency { home, entry: self.entry, agents })
     }
 }

@@ -24,6 +24,7 @@ use crate::settings::Auth;
 use crate::{
     Error, Result, Settings,
     connect::{connect, named_once},
+    subscriber::{Subscriber, subscribed},
     telemetry::{self, Exporter},
 };
 
@@ -70,6 +71,14 @@ impl Entourage {
     /// # Errors
     /// The first problem; nothing was changed then.
     pub async fn open(settings: &Settings) -> Result<Self> {
+        Self::open_with(settings, Vec::new()).await
+    }
+
+    /// The same, with functions of the program that are told of events.
+    ///
+    /// # Errors
+    /// The same, and [`Error::Subscriber`] for a subscriber that cannot be one.
+    pub async fn open_with(settings: &Settings, subscribers: Vec<Subscriber>) -> Result<Self> {
         let (loaded, mut remarks) = loaded_kinds(settings)?;
         if let Some(files) = tool_settings(settings).files {
             Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
@@ -77,6 +86,7 @@ impl Entourage {
         let choice = choice(settings).await?;
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
         let (outbox, transport) = outbox(settings)?;
+        let (outbox, transport) = subscribed(subscribers, outbox, transport)?;
         let store = database::open(settings).await?;
         let tools = tool_settings(settings);
         let (servers, problems) = named_once(tools.mcp.clone());
@@ -116,7 +126,7 @@ impl Entourage {
         worked
     }
 
-    /// Delivers wake-ups to `advance` instead of to the engine itself, sends webhook deliveries, and runs the
+    /// Delivers wake-ups to `advance` instead of to the engine itself, makes the deliveries of the outbox, and runs the
     /// engine's maintenance, until the engine is stopping.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entourage_engine::{Outbox, Transport};
 
 #[cfg(not(feature = "server"))]
-use crate::Error;
+use crate::{Error, subscriber::NoReceivers};
 use crate::{Result, Settings};
 
 /// Checks whether the receivers and senders of webhooks can be used as configured.
@@ -30,21 +30,6 @@ pub(super) fn outbox(settings: &Settings) -> Result<(Outbox, Arc<dyn Transport>)
         });
     }
     Ok((Outbox::default(), Arc::new(NoReceivers)))
-}
-
-/// Delivers nothing, since there are no receivers.
-#[cfg(not(feature = "server"))]
-struct NoReceivers;
-
-#[cfg(not(feature = "server"))]
-#[async_trait::async_trait]
-impl Transport for NoReceivers {
-    async fn deliver(
-        &self,
-        _: &entourage_types::Delivery,
-    ) -> std::result::Result<(), entourage_engine::Undelivered> {
-        Err(entourage_engine::Undelivered::because("this program was built without webhooks"))
-    }
 }
 
 /// The receivers of webhooks, and the transport that delivers to them. Sets up TLS if there are any.

@@ -210,7 +210,7 @@ impl ExplorerBuilder {
         *home.worker.lock().await = Some(tokio::spawn(async move {
             let _connecting: JoinSet<()> = connecting;
             let asking = questions.follow(Arc::clone(&store));
-            tokio::join!(asking, work(engine, store, clock, dispatch, stop));
+            tokio::join!(asking, work(engine, store, clock, dispatch, stop, None));
         }));
         Ok(Explorer { home: Arc::new(home), handler: current, kind: name })
     }

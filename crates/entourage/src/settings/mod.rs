@@ -78,7 +78,8 @@ pub struct Settings {
     pub tools: entourage_tools::Settings,
     /// The HTTP API.
     pub server: Server,
-    /// The receivers of webhooks for tasks and questions, by name; none by default.
+    /// The receivers of webhooks for tasks, questions and what messages to the document agent come to, by name; none by
+    /// default.
     pub webhooks: BTreeMap<String, Webhook>,
     /// What owners may spend.
     pub budget: Budget,

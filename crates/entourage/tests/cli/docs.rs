@@ -276,7 +276,7 @@ fn the_rust_shown_in_the_docs_is_part_of_a_compiled_crate() {
     // At another indentation, lines break elsewhere.
     let packed = |text: &str| text.split_whitespace().collect::<String>();
     let source = |name: &str| fs::read_to_string(root().join("tests/outside").join(name)).expect("a file");
-    let files = ["src/lib.rs", "src/pages.rs", "examples/answer.rs"].map(source);
+    let files = ["src/lib.rs", "src/pages.rs", "examples/answer.rs", "examples/told.rs"].map(source);
     let compiled = packed(&files.concat());
     let mut shown = 0;
     for block in pages().iter().flat_map(|page| blocks_to_run(page, &["rust,no_run"])) {

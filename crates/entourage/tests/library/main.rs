@@ -10,6 +10,7 @@ mod recorder;
 mod responses;
 mod restarts;
 mod streams;
+mod subscribers;
 mod telemetry;
 
 use std::{sync::Arc, time::Duration};

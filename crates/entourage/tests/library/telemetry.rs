@@ -19,7 +19,7 @@ use axum::{
     routing::post,
 };
 use entourage::telemetry::{Exporter, Settings, exporter};
-use entourage_engine::{Signal, Span, SpanId, TraceId, Tracer};
+use entourage_engine::{NewAct, NewProject, Signal, Span, SpanId, TraceId, Tracer};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_testkit::{Faults, World};
 use entourage_types::{Action, AgentId, Answer, EventBody, RunId, Status, Time};
@@ -378,4 +378,40 @@ async fn a_log_line_of_an_activation_names_its_agent_tree_and_run() {
         [&line["span"]["agent"], &line["span"]["root"], &line["span"]["run"]],
         [&json!(root), &json!(root), &json!(run)]
     );
+}
+
+/// Shows: S5-R124.
+#[tokio::test]
+async fn a_log_line_says_what_a_message_about_documents_came_to_without_its_words() {
+    let log = Log::default();
+    let subscriber =
+        tracing_subscriber::fmt().json().with_env_filter("trace").with_writer(log.clone()).finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let _second = tracing::Dispatch::new(tracing_subscriber::registry());
+    let decision = json!({
+        "should_create": true, "document_name": "Borscht", "document_content": "# Borscht\n\nBeetroot.",
+        "intent_statement": "I'll write down the borscht.",
+    });
+    let model = ScriptedModel::deciding(move |_| Some(Ok(Script::text(decision.to_string()))));
+    let world = World::builder(model).start().await;
+    let client = world.client();
+    let project = NewProject { name: "Galley".into(), ..NewProject::default() };
+    let project = Some(client.create_project(project).await.unwrap().id);
+    let message = "How do I cook borscht?".to_owned();
+    // A name that is taken is refused: what the store says then names it.
+    for _ in 0..2 {
+        let new = NewAct { message: message.clone(), project, chat: None, open: None };
+        let (chat, _) = client.act(new).await.unwrap();
+        world.ended(chat.agent).await;
+    }
+    let lines = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
+    let acts = lines.lines().filter(|line| line.contains("a message about documents was acted upon"));
+    let acts: Vec<Value> = acts.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let said = |field: &str| acts.iter().map(|line| line["fields"][field].clone()).collect::<Vec<_>>();
+    assert_eq!(said("outcome"), [json!("created"), json!("not_created")]);
+    assert_eq!((said("chat"), said("project")), (vec![json!(1), json!(2)], vec![json!(1), json!(1)]));
+    assert!(acts.iter().all(|line| line["span"]["run"].is_string() && line["span"]["agent"].is_string()));
+    for word in ["borscht", "beetroot", "galley", "cook"] {
+        assert!(!lines.to_lowercase().contains(word), "`{word}` is content");
+    }
 }

@@ -1,4 +1,5 @@
-//! The bodies of webhooks to receivers: documents of the design with an orchestrator and its sub-agents.
+//! The bodies of webhooks to receivers: documents of the design with an orchestrator and its sub-agents, and the event of
+//! the design with a document agent.
 
 use entourage_types::{Delivery, Occasion, Question, Subject, Task};
 use serde_json::{Value, json};
@@ -11,6 +12,7 @@ pub(super) fn body(delivery: &Delivery) -> serde_json::Result<Value> {
         Subject::Task(task) => of_task(Task::clone(task), delivery.occasion)?,
         Subject::Question(question) if delivery.occasion == Occasion::TaskWaiting => waiting(question),
         Subject::Question(question) => of_question(question),
+        Subject::Act(act) => serde_json::to_value(act.completed())?,
     };
     Ok(json!({ "type": delivery.occasion, "timestamp": delivery.created, "data": data }))
 }
@@ -22,7 +24,10 @@ fn of_task(task: Task, occasion: Occasion) -> serde_json::Result<Value> {
         Occasion::TaskReactivated => TaskStatus::Running,
         Occasion::TaskCompleted => TaskStatus::Success,
         Occasion::TaskFailed | Occasion::TaskCancelled => TaskStatus::Failed,
-        Occasion::TaskWaiting | Occasion::QuestionOpened | Occasion::QuestionClosed => TaskStatus::Waiting,
+        Occasion::TaskWaiting
+        | Occasion::QuestionOpened
+        | Occasion::QuestionClosed
+        | Occasion::AgentActionCompleted => TaskStatus::Waiting,
     };
     serde_json::to_value(ChatTaskView::then(task, status))
 }

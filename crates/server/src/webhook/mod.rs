@@ -18,7 +18,7 @@ pub(crate) use sender::{Senders, Signed};
 
 use crate::{Error, Result};
 
-/// A receiver of webhooks about tasks and questions.
+/// A receiver of webhooks about tasks, questions and what messages to the document agent come to.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Webhook {
@@ -31,7 +31,7 @@ pub struct Webhook {
     #[serde(default = "everything")]
     #[schemars(with = "Vec<String>")]
     pub events: Vec<Occasion>,
-    /// The owner of the tasks and questions; `local` by default.
+    /// The owner of what they are about; `local` by default.
     #[serde(default = "Owner::local")]
     #[schemars(with = "String")]
     pub owner: Owner,

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
-    Document, DocumentId, Kind, Message, NewDocument, ProposedChange, RecordWrite, Shrink, check_rewrite,
+    ActOutcome, Document, DocumentId, Kind, Message, NewDocument, ProposedChange, Shrink, check_rewrite,
     tool_names,
 };
 use serde_json::{Value, json};
@@ -365,16 +365,30 @@ impl Acting {
             let document = write.as_ref().map(DocumentWrite::document);
             let searched = web == Web::Searched;
             let act = run.act(&self.about, decision.clone(), searched, (outcome.kind(), document));
-            let mut records = vec![RecordWrite::of(&act)?];
-            records.extend(self.about.chat_with(proposal.clone(), act.at)?);
-            match run.say_with(&text, &Together { document: write.take(), records }).await? {
-                Ok(()) => return Ok(text),
+            let records = self.about.chat_with(proposal.clone(), act.at)?.into_iter().collect();
+            let (act, document) = (Some(act), write.take());
+            match run.say_with(&text, &Together { document, act, records }).await? {
+                Ok(()) => {
+                    self.log(&outcome, web);
+                    return Ok(text);
+                }
                 Err(refusal) => {
                     (outcome, proposal) = (outcome.refused(&refusal), None);
                     web = Web::NotSearched;
                 }
             }
         }
+    }
+
+    /// Logs what the message came to, without a word of the user, the model or a document (S5-R124). The agent, its tree
+    /// and the run are in the line, too.
+    fn log(&self, outcome: &Outcome, web: Web) {
+        let (chat, project) = (self.about.chat.record.number, self.about.project.number);
+        let (outcome, searched) = (outcome.kind(), web == Web::Searched);
+        if outcome == ActOutcome::ModelFailed {
+            tracing::warn!(chat, project, "no model gave an answer about documents that could be used");
+        }
+        tracing::info!(chat, project, %outcome, searched, "a message about documents was acted upon");
     }
 }
 

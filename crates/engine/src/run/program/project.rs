@@ -2,12 +2,18 @@
 
 use entourage_store::{Page, RecordFilter, Versioned};
 use entourage_types::{
-    Act, ActOutcome, Author, Document, DocumentId, ItemBody, Message, Project, ProjectChat, ProposedChange,
-    RecordWrite, Scope, Time,
+    Act, ActNumbers, ActOutcome, Author, Document, DocumentId, ItemBody, Message, Project, ProjectChat,
+    ProposedChange, RecordWrite, Scope, Time,
 };
 use serde_json::Value;
 
-use crate::run::{Interrupt, Result, Run};
+use crate::{
+    run::{
+        Interrupt, Result, Run,
+        trace::{Done, RunSpans},
+    },
+    trace::gen_ai,
+};
 
 /// What a message is about.
 pub(crate) struct AboutProject {
@@ -39,7 +45,8 @@ impl AboutProject {
 }
 
 impl Run<'_> {
-    /// What this run did, as it is kept beside its answer.
+    /// What this run did, as it is kept beside its answer. [`say_with`](Self::say_with) adds what the commit gives it:
+    /// its time, and the number of a new document.
     pub(crate) fn act(
         &self,
         about: &AboutProject,
@@ -52,6 +59,11 @@ impl Run<'_> {
             owner: self.agent.owner.clone(),
             agent: self.agent.id,
             project: about.project.id,
+            numbers: ActNumbers {
+                chat: about.chat.record.number,
+                project: about.project.number,
+                document: None,
+            },
             decision,
             web_search_performed,
             document,
@@ -74,6 +86,7 @@ impl Run<'_> {
     /// # Errors
     /// When the store fails.
     pub(crate) async fn about_project(&self) -> Result<Option<AboutProject>> {
+        let began = self.engine.now();
         let (store, scope) = (self.engine.store(), Scope::from(&self.agent.owner));
         let chat = store.versioned::<ProjectChat>(&scope, self.agent.id).await.map_err(Interrupt::from)?;
         let Some(chat) = chat else { return Ok(None) };
@@ -86,6 +99,7 @@ impl Run<'_> {
             ..RecordFilter::of(Project::as_parent(project.id))
         };
         let documents = store.records(&scope, all).await?;
+        RunSpans::of(self).did(gen_ai::LOAD, began, Done::Whole);
         Ok(Some(AboutProject { chat, project, documents }))
     }
 }

@@ -4,12 +4,16 @@ use std::sync::Arc;
 
 use entourage_store::{Error as StoreError, Write};
 use entourage_tools::DocumentWrite;
-use entourage_types::{Editor, ItemBody, RecordWrite, StepKey, Turn};
+use entourage_types::{Act, ActNumbers, Editor, ItemBody, RecordWrite, StepKey, Turn};
 
 use crate::{
     Error,
     documents::{Documents, Refused},
-    run::{Interrupt, Result, Run},
+    run::{
+        Interrupt, Result, Run,
+        trace::{Done, RunSpans},
+    },
+    trace::gen_ai,
 };
 
 /// What is committed with a text, or not at all.
@@ -17,7 +21,9 @@ use crate::{
 pub(crate) struct Together {
     /// What is done to a document.
     pub(crate) document: Option<DocumentWrite>,
-    /// Records.
+    /// What the run did.
+    pub(crate) act: Option<Act>,
+    /// Other records.
     pub(crate) records: Vec<RecordWrite>,
 }
 
@@ -43,6 +49,18 @@ impl Run<'_> {
         text: &str,
         together: &Together,
     ) -> Result<std::result::Result<(), Error>> {
+        let began = self.engine.now();
+        let said = self.commit_with(text, together).await?;
+        let done = if said.is_ok() { Done::Whole } else { Done::Refused };
+        RunSpans::of(self).did(gen_ai::STORE, began, done);
+        Ok(said)
+    }
+
+    async fn commit_with(
+        &mut self,
+        text: &str,
+        together: &Together,
+    ) -> Result<std::result::Result<(), Error>> {
         // The batch must not be refused with it.
         self.flush().await?;
         let (store, owner) = (Arc::clone(self.engine.store()), self.agent.owner.clone());
@@ -50,12 +68,17 @@ impl Run<'_> {
         loop {
             let at = self.engine.now();
             let mut commit = self.fenced(at);
+            let mut number = None;
             if let Some(write) = &together.document {
                 match Documents::of(&*store, &owner, editor).write(write, &mut commit).await {
                     Err(Error::Store(failure)) => return Err(failure.into()),
                     Err(refusal) => return Ok(Err(refusal)),
-                    Ok(()) => {}
+                    Ok(given) => number = Some(given),
                 }
+            }
+            if let Some(act) = &together.act {
+                let numbers = ActNumbers { document: number, ..act.numbers };
+                commit.record(RecordWrite::of(&Act { numbers, at, ..act.clone() })?);
             }
             together.records.iter().for_each(|record| commit.record(record.clone()));
             let turn = Turn { text: text.to_owned(), ..Turn::default() };
