@@ -196,7 +196,7 @@ async fn a_receiver_gets_the_event_of_a_message_to_the_document_agent() {
     let client = world.client();
     let project = documents::new_project(&client, "Kitchen").await;
     let message = "Write down a stew.".to_owned();
-    client.act(NewAct { message, project: Some(project.id), chat: None, open: None }).await.unwrap();
+    client.act(NewAct { message, project: Some(project.id), chat: None, open: None }, None).await.unwrap();
     let (_, body) = here.next(&world).await;
     assert_eq!(
         body,

@@ -108,10 +108,11 @@ async fn act(entourage: &Entourage) -> Act {
     let project = NewProject { name: "Kitchen".into(), ..NewProject::default() };
     let project = Some(client.create_project(project).await.unwrap().id);
     let message = "What is soup?".to_owned();
-    let (chat, _) = client.act(NewAct { message, project, chat: None, open: None }).await.unwrap();
+    let new = NewAct { message, project, chat: None, open: None };
+    let chat = client.act(new, None).await.unwrap().chat;
     within("the message is answered", async {
         loop {
-            if let Some(act) = client.acts(chat.agent, Page::all()).await.unwrap().pop() {
+            if let Some(act) = client.acts(chat, Page::all()).await.unwrap().pop() {
                 return act;
             }
             tokio::task::yield_now().await;

@@ -401,8 +401,8 @@ async fn a_log_line_says_what_a_message_about_documents_came_to_without_its_word
     // A name that is taken is refused: what the store says then names it.
     for _ in 0..2 {
         let new = NewAct { message: message.clone(), project, chat: None, open: None };
-        let (chat, _) = client.act(new).await.unwrap();
-        world.ended(chat.agent).await;
+        let chat = client.act(new, None).await.unwrap().chat;
+        world.ended(chat).await;
     }
     let lines = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     let acts = lines.lines().filter(|line| line.contains("a message about documents was acted upon"));

@@ -2,7 +2,7 @@
 
 use entourage_api::schema;
 use entourage_engine::{ProjectMessage, Speaker};
-use entourage_types::{Act, ActOutcome, Time};
+use entourage_types::{Act, ActMetadata, Time};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -64,14 +64,21 @@ struct MessageMetadata {
 
 impl From<Act> for MessageMetadata {
     fn from(act: Act) -> Self {
-        let decided = |field: &str| act.decision.get(field).and_then(Value::as_bool);
+        let ActMetadata {
+            decision,
+            web_search_performed,
+            document_updated,
+            needs_clarification,
+            pending_confirmation,
+            should_create,
+        } = act.metadata();
         Self {
-            web_search_performed: Some(act.web_search_performed),
-            document_updated: Some(act.outcome == ActOutcome::Updated),
-            needs_clarification: Some(decided("needs_clarification").unwrap_or_default()),
-            pending_confirmation: Some(decided("pending_confirmation").unwrap_or_default()),
-            should_create: Some(decided("should_create").unwrap_or_default()),
-            decision: Some(act.decision),
+            decision: Some(decision),
+            web_search_performed: Some(web_search_performed),
+            document_updated: Some(document_updated),
+            needs_clarification: Some(needs_clarification),
+            pending_confirmation: Some(pending_confirmation),
+            should_create: Some(should_create),
         }
     }
 }
