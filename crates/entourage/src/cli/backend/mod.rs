@@ -1,9 +1,11 @@
 //! Finds the engine for a command: in the process that works in this data directory, otherwise in this
 //! process.
 
+mod acts;
 mod api;
 mod chunks;
 mod connection;
+mod documents;
 mod host;
 mod local_engine;
 mod patience;
@@ -21,8 +23,10 @@ use entourage_types::{AgentId, Owner};
 
 use super::{failure::Failure, globals::Globals, out};
 
+pub(crate) use acts::OpenAct;
 pub(crate) use chunks::Chunks;
 pub(crate) use connection::Backend;
+pub(crate) use documents::ExportedFile;
 pub(crate) use patience::Patience;
 pub(crate) use running::Running;
 pub(crate) use stream::{Signal, Stream};
