@@ -83,7 +83,7 @@ async fn list(globals: &Globals) -> Result<Exit> {
 }
 
 async fn create(globals: &Globals, name: &str, description: &str) -> Result<Exit> {
-    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
     let project = backend.create_project(name, description).await.map_err(|failure| {
         if failure.is_usage() { failure.then("`entourage projects` lists them") } else { failure }
     })?;

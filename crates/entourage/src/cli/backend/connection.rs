@@ -54,6 +54,11 @@ impl Backend {
         Self::at(entourage::look_only(settings).await?)
     }
 
+    /// An engine of this process to read and write rows, in a database that is created if there is none; no agent runs.
+    pub(crate) async fn to_write(settings: &Settings) -> entourage::Result<Self> {
+        Self::at(entourage::look(settings).await?)
+    }
+
     /// An engine of this process to read; writes may be lost.
     pub(crate) async fn to_read(settings: &Settings) -> entourage::Result<Self> {
         Self::at(entourage::read_only(settings).await?)

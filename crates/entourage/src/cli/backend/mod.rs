@@ -71,6 +71,8 @@ pub(crate) enum Purpose {
     Read,
     /// To read, to write and to answer questions: no agent runs meanwhile.
     Look,
+    /// To write what may be the first rows: the database is created if there is none. No agent runs meanwhile.
+    Write,
     /// To run agents.
     Work {
         /// Whether the user named a directory for agents to read.
@@ -124,6 +126,7 @@ pub(crate) async fn connect(
         let opened = match purpose {
             Purpose::Read => Backend::to_read(settings).await,
             Purpose::Look => Backend::to_look(settings).await,
+            Purpose::Write => Backend::to_write(settings).await,
             Purpose::Work { .. } => Backend::to_work(settings).await,
         };
         match opened {

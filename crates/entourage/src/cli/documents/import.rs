@@ -81,7 +81,8 @@ struct Imported {
 impl Import {
     pub(super) async fn run(self, globals: &Globals) -> Result<Exit> {
         let (files, directories) = found(&self.directory)?;
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+        let purpose = if self.create { Purpose::Write } else { Purpose::Look };
+        let backend = backend::connect(globals, &globals.settings()?, purpose).await?;
         let project = match self.create {
             true => self.project.project_or_new(&backend).await?,
             false => self.project.project(&backend).await.map_err(|failure| {
