@@ -26,7 +26,7 @@ use super::{
 
 const AFTER_HELP: &str = "\
 Examples:
-  entourage act Trip \"Write a packing list\" --create       a new document; the project too, if there is none
+  entourage act Trip \"Write a packing list\" --create       a new document, in a new project
   entourage act Trip \"Add a rain jacket\" --resume          in the newest chat about the project
   entourage act Trip --resume \"yes\"                        the answer to its question
   entourage act Trip \"Shorten this\" --document Plan        which document is meant by \"this\"
