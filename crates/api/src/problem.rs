@@ -35,6 +35,12 @@ impl Problem {
         self.kind == "urn:entourage:problem:not-found"
     }
 
+    /// Whether a document was changed since the caller read it.
+    #[must_use]
+    pub fn is_stale_version(&self) -> bool {
+        self.kind == "urn:entourage:problem:stale-version"
+    }
+
     /// Whether an answer was refused because its question is no longer open.
     #[must_use]
     pub fn is_not_open(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The Rust that `docs/agency.md` shows, so that it is compiled. A test of `entourage` compares the
+//! The Rust that `docs/agency.md` and `docs/documents.md` show, so that it is compiled. A test of `entourage` compares the
 //! text.
 
 use std::sync::Arc;
@@ -85,4 +85,49 @@ pub async fn kept(ceo: Agent, developer: Agent, conversations: Conversations) ->
         .open()
         .await?;
     Ok(agency)
+}
+
+/// What `docs/documents.md` shows.
+pub mod documents {
+    /// "In Rust".
+    pub async fn in_rust(client: &Client) -> entourage::engine::Result<()> {
+        let (trip, _) = plan(client).await?;
+        ask(client, trip).await
+    }
+
+    use entourage::engine::{
+        Client, DocumentChange, ExpectedVersion, NewAct, NewProject, responses::StreamEvent,
+    };
+    use entourage::types::{DocumentId, NewDocument, ProjectId};
+
+    async fn plan(client: &Client) -> entourage::engine::Result<(ProjectId, DocumentId)> {
+        let trip = client.create_project(NewProject { name: "Trip".into(), ..NewProject::default() }).await?;
+        let plan = NewDocument {
+            project: trip.id,
+            name: "Plan".into(),
+            standing_instruction: "Be brief.".into(),
+            content: "By car.\n".into(),
+            summary: "A first idea.".into(),
+        };
+        let plan = client.create_document(plan).await?;
+        let change = DocumentChange { content: Some("By train.\n".into()), ..DocumentChange::default() };
+        let seen = ExpectedVersion::Exactly(plan.head.version);
+        let plan = client.change_document(plan.head.id, change, seen).await?;
+        println!("{}", client.document_diff(plan.head.id, 1, 2).await?);
+        Ok((trip.id, plan.head.id))
+    }
+
+    async fn ask(client: &Client, trip: ProjectId) -> entourage::engine::Result<()> {
+        let new = NewAct { message: "Add a packing list.".into(), project: Some(trip), ..NewAct::default() };
+        let accepted = client.act(new, None).await?; // on record
+        let mut events = client.follow_act(accepted).await?;
+        while let Some(event) = events.next().await.transpose()? {
+            if let StreamEvent::Done(result) = event
+                && let Some(came) = client.act_result(result.run_id).await?
+            {
+                println!("{}", came.answer.text);
+            }
+        }
+        Ok(())
+    }
 }

@@ -45,6 +45,8 @@ enum FailureCause {
     NotFound,
     /// A question that is not open any more.
     NotOpen,
+    /// A document that somebody changed since it was read.
+    Stale,
     /// A cursor before or behind the events that the database has.
     CursorGone,
 }
@@ -105,6 +107,11 @@ impl Failure {
         Self { met: FailureCause::CursorGone, ..Self::usage(text) }
     }
 
+    /// A document was changed by somebody else since it was read.
+    pub(crate) fn stale(text: impl Into<String>) -> Self {
+        Self { met: FailureCause::Stale, ..Self::failed(text) }
+    }
+
     fn new(exit: Exit, text: String) -> Self {
         Self { exit, text, met: FailureCause::Other }
     }
@@ -115,6 +122,11 @@ impl Failure {
             out::note(text![out::stderr().red("error:"), " ", ended(line)]);
         }
         self.exit
+    }
+
+    /// Adds the next step.
+    pub(crate) fn then(self, next: &str) -> Self {
+        Self { text: format!("{}. {next}", self.text.trim_end_matches('.')), ..self }
     }
 
     /// Whether the arguments or settings must change first.
@@ -143,6 +155,11 @@ impl Failure {
     /// Whether a question was answered that is not open any more.
     pub(crate) fn is_not_open(&self) -> bool {
         matches!(self.met, FailureCause::NotOpen)
+    }
+
+    /// Whether a document was changed by somebody else since it was read.
+    pub(crate) fn is_stale(&self) -> bool {
+        matches!(self.met, FailureCause::Stale)
     }
 
     /// Whether the client asked for events after a cursor that the database does not have.
@@ -202,6 +219,13 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "run", .. } => {
                 Self::not_found(format!("{text}. `entourage runs` lists them"))
             }
+            Error::NotFound { noun: "project", .. } => {
+                Self::not_found(format!("{text}. `entourage projects` lists them"))
+            }
+            Error::NotFound { noun: "document", .. } => {
+                Self::not_found(format!("{text}. `entourage documents` lists them"))
+            }
+            Error::StaleVersion { .. } => Self::stale(text),
             Error::NotFound { .. } | Error::NoRequest { .. } => Self::not_found(text),
             Error::Kinds(mistakes) => {
                 Self::usage(format!("{mistakes}. `entourage kinds check` checks the files again"))

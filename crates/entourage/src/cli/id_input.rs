@@ -5,8 +5,8 @@ use std::{fmt::Display, str::FromStr};
 use async_trait::async_trait;
 use entourage_api::{ListAgents, ListRuns, Question};
 use entourage_types::{
-    AgentId, CallId, CommitId, DeliveryId, GrantId, InterventionId, LearningId, NodeId, NoteId, PostId,
-    QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId,
+    AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId, NodeId, NoteId,
+    PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId, WakeupId,
 };
 
 use super::{
@@ -18,11 +18,11 @@ use super::{
 /// Stands for the newest.
 const LAST: &str = "@last";
 /// The fewest characters of an id that are looked up.
-const FEWEST: usize = 4;
+pub(crate) const FEWEST: usize = 4;
 /// How many matches are listed if there are several.
-const NAMED: usize = 5;
+pub(crate) const NAMED: usize = 5;
 /// What the ids of all nouns begin with.
-const PREFIXES: [&str; 16] = [
+const PREFIXES: [&str; 18] = [
     AgentId::PREFIX,
     RunId::PREFIX,
     CommitId::PREFIX,
@@ -39,6 +39,8 @@ const PREFIXES: [&str; 16] = [
     LearningId::PREFIX,
     SessionId::PREFIX,
     DeliveryId::PREFIX,
+    ProjectId::PREFIX,
+    DocumentId::PREFIX,
 ];
 
 /// What a user typed for an id.
@@ -192,7 +194,7 @@ fn no_name(given: &str) -> Option<&'static str> {
     unnamed.then_some("it has a blank, a control character or a backslash")
 }
 
-fn is_hex(text: &str) -> bool {
+pub(crate) fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 

@@ -1,5 +1,6 @@
 //! The command line: one file per command, and shared code.
 
+mod act;
 mod agency;
 mod agents;
 mod answer;
@@ -11,6 +12,7 @@ mod completions;
 mod context;
 mod describe;
 mod doctor;
+mod documents;
 #[cfg(unix)]
 mod editor;
 mod explore;
@@ -37,8 +39,10 @@ mod outgoing_message;
 mod paint;
 mod pieces;
 mod progress;
+mod projects;
 mod prune;
 mod question;
+mod reference;
 mod request;
 mod run;
 mod runs;
@@ -135,6 +139,9 @@ enum Command {
     Agents(agents::Agents),
     Runs(runs::Runs),
     Search(search::Search),
+    Projects(projects::Projects),
+    Documents(documents::Documents),
+    Act(act::Act),
     Usage(usage::Usage),
     Budget(budget::Budget),
     Models(models::Models),
@@ -220,6 +227,9 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Agents(agents) => agents.run(&globals).await,
         Command::Runs(runs) => runs.run(&globals).await,
         Command::Search(search) => search.run(&globals).await,
+        Command::Projects(projects) => projects.run(&globals).await,
+        Command::Documents(documents) => documents.run(&globals).await,
+        Command::Act(act) => act.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Budget(budget) => budget.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,

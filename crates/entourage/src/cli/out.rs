@@ -1,5 +1,5 @@
 //! Writes results to stdout, and everything else to stderr. A reader that closes the pipe causes no error.
-//! All output is a [`Text`], which holds nothing that acts on a terminal.
+//! All output is a [`Text`], which holds nothing that acts on a terminal, except a document for another program.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -24,15 +24,33 @@ pub(crate) fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a piece of a result, at once.
 pub(crate) fn piece(text: impl Into<Text>) -> Result<(), Failure> {
-    let text = text.into();
-    let write = |text: &[u8]| {
-        let mut stdout = io::stdout().lock();
-        stdout.write_all(text).and_then(|()| stdout.flush())
-    };
-    screen::above(&text, write).map_err(|error| match error.kind() {
+    screen::above(&text.into(), write).map_err(unwritten)
+}
+
+/// Writes the text of a document: to another program byte for byte, on a terminal like any other text.
+pub(crate) fn document(text: &str) -> Result<(), Failure> {
+    if !io::stdout().is_terminal() {
+        return write(text.as_bytes()).map_err(unwritten);
+    }
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    piece(text![text, end])
+}
+
+/// Writes a line of such a text, which on a terminal is shown as `painted` says.
+pub(crate) fn document_line(line: &str, painted: impl FnOnce(&str) -> Text) -> Result<(), Failure> {
+    if io::stdout().is_terminal() { piece(painted(line)) } else { document(line) }
+}
+
+fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush())
+}
+
+fn unwritten(error: io::Error) -> Failure {
+    match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::unread(),
         _ => Failure::failed(format!("stdout cannot be written: {error}. Nothing else was lost")),
-    })
+    }
 }
 
 /// Writes a line for the user.

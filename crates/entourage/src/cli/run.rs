@@ -371,7 +371,7 @@ async fn newest_unfinished(backend: &Backend) -> Result<AgentId> {
 }
 
 /// The task, from the command line or from stdin.
-fn text(given: &str) -> Result<String> {
+pub(super) fn text(given: &str) -> Result<String> {
     if given != "-" {
         return Ok(given.to_owned());
     }

@@ -275,6 +275,13 @@ pub(super) fn json(written: &str) -> String {
     safe
 }
 
+/// Foreign text on one line, with blanks up to this many columns.
+pub(super) fn padded(foreign: &str, columns: usize) -> Text {
+    let text = Text::from(foreign);
+    let missing = columns.saturating_sub(text.width());
+    text![text, " ".repeat(missing)]
+}
+
 /// Breaks foreign text into rows of at most this many columns, between words where possible.
 pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
     let Text(safe) = Text::from(foreign);

@@ -174,6 +174,17 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     r#""final_output":""#,
                 ],
                 "docs/chats.md" => &[r#""role":"user","content":"And Nanga Parbat?""#],
+                "docs/documents.md" => &[
+                    "created webhooks, version 1, from docs/webhooks.md",
+                    "changed approvals, version 2, from docs/approvals.md",
+                    "+Ask before you pay.",
+                    "brought back version 1 of approvals as version 3",
+                    "wrote copies/approvals.md",
+                    r#""chat_message":"#,
+                    "event: done",
+                    "urn:entourage:problem:stale-version",
+                    r#""outcome":"conversation""#,
+                ],
                 "docs/explorations.md" => {
                     &["Rehearsal: Which of these files", r#""agentId":"licences","parentId":null"#]
                 }
@@ -188,7 +199,14 @@ fn the_commands_shown_in_the_docs_run_in_order() {
     }
     assert_eq!(
         run,
-        ["README.md", "docs/agency.md", "docs/chats.md", "docs/explorations.md", "docs/upgrade.md"]
+        [
+            "README.md",
+            "docs/agency.md",
+            "docs/chats.md",
+            "docs/documents.md",
+            "docs/explorations.md",
+            "docs/upgrade.md"
+        ]
     );
 }
 

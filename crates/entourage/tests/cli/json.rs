@@ -92,6 +92,18 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         (&["delete", "@last"], 0, 1),
         (&["forget", "@last"], 2, 0),
         (&["explore", "Note it."], 1, 2),
+        (&["projects"], 0, 0),
+        (&["projects", "create", "Trip"], 0, 1),
+        (&["documents", "import", "others", "--project", "Trip"], 0, 1),
+        (&["documents"], 0, 1),
+        (&["documents", "show", "reader"], 0, 1),
+        (&["documents", "versions", "reader"], 0, 1),
+        (&["documents", "diff", "reader", "1"], 0, 1),
+        (&["documents", "undo", "reader", "--to", "1"], 0, 1),
+        (&["documents", "export", "reader"], 0, 1),
+        (&["documents", "export", "--project", "Trip", "--to", "copies"], 0, 1),
+        (&["act", "Trip", "What is there?"], 1, 1),
+        (&["projects", "chats", "Trip"], 0, 1),
         // The one command that has no such form.
         (&["chat"], 2, 0),
     ] {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "helpers of tests fail as tests do")]
 
+mod acts;
 mod agency;
 mod answer;
 mod bad_input;
@@ -12,6 +13,7 @@ mod data_dir;
 mod database;
 mod docs;
 mod doctor;
+mod documents;
 mod escapes;
 mod examples;
 mod explore;

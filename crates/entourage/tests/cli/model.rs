@@ -104,6 +104,38 @@ impl Model {
         })
     }
 
+    /// A model that acts on documents as the first word of the message says: it creates `Packing list`, changes the
+    /// document with the number 1, asks before it deletes, asks what is meant, or answers.
+    pub(crate) fn acting() -> Self {
+        Self::new().answering(|asked| {
+            let messages = asked.body["messages"].as_array().cloned().unwrap_or_default();
+            let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
+            let system = messages.first().map(text).unwrap_or_default();
+            if system.contains("You change one document as the user asks") {
+                return asked.text("# Plan\n\nBy train.\n").end();
+            }
+            let request = messages.last().map(text).unwrap_or_default();
+            let said = request.split_once("<user_message>").map_or("", |(_, said)| said.trim_start());
+            let answer = match said.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default() {
+                "Create" => json!({
+                    "should_create": true, "document_name": "Packing list", "document_content": "- socks\n",
+                    "intent_statement": "I'll create the packing list.",
+                }),
+                "Change" | "yes" => json!({
+                    "should_edit": true, "document_id": 1, "change_summary": "The train.",
+                    "intent_statement": "I'll change the plan.",
+                }),
+                "Delete" => json!({
+                    "pending_confirmation": true, "document_id": 1,
+                    "confirmation_prompt": "All of it goes. Should I proceed?",
+                }),
+                "Hm" => json!({ "needs_clarification": true, "clarification_question": "Which document?" }),
+                _ => json!({ "conversational_response": "There is a plan." }),
+            };
+            asked.text(&answer.to_string()).end();
+        })
+    }
+
     /// Answers every request in a thread of its own.
     fn answering(self, mut answer: impl FnMut(Asked) + Send + 'static) -> Self {
         let theirs = self.listener.try_clone().expect("cloned");

@@ -15,7 +15,7 @@ use crate::cli::failure::Failure;
 /// The variable with the token for a server that requires one.
 const TOKEN: &str = "ENTOURAGE_TOKEN";
 /// The header with the key under which a request happens once.
-const KEY: &str = "idempotency-key";
+pub(super) const KEY: &str = "idempotency-key";
 /// How long a token made for one command is valid.
 const ONE_COMMAND: Duration = Duration::from_secs(24 * 60 * 60);
 /// The longest page that the server returns.
@@ -52,6 +52,11 @@ impl Backend {
     /// An engine of this process to read and write rows; no agent runs.
     pub(crate) async fn to_look(settings: &Settings) -> entourage::Result<Self> {
         Self::at(entourage::look_only(settings).await?)
+    }
+
+    /// An engine of this process to read and write rows, in a database that is created if there is none; no agent runs.
+    pub(crate) async fn to_write(settings: &Settings) -> entourage::Result<Self> {
+        Self::at(entourage::look(settings).await?)
     }
 
     /// An engine of this process to read; writes may be lost.
@@ -161,7 +166,7 @@ impl Backend {
         self.answered(with(self.request_at(method, path))).await
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.request_at(method, &format!("/v1/{path}"))
     }
 
@@ -170,11 +175,11 @@ impl Backend {
         self.token.iter().fold(request, |request, token| request.bearer_auth(token.expose_secret()))
     }
 
-    async fn answer_to<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
+    pub(super) async fn answer_to<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T> {
         self.place.waits_for(async { self.read(self.answered(request).await?).await }).await
     }
 
-    async fn answered(&self, request: RequestBuilder) -> Result<Response> {
+    pub(super) async fn answered(&self, request: RequestBuilder) -> Result<Response> {
         let response = self.place.send(request).await?;
         if response.status().is_success() { Ok(response) } else { Err(self.refused(response).await) }
     }
@@ -192,6 +197,7 @@ impl Backend {
         let detail = match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) if problem.is_shutting_down() => return self.place.lost("it is shutting down"),
             Ok(problem) if problem.is_not_open() => return Failure::not_open(problem.detail),
+            Ok(problem) if problem.is_stale_version() => return Failure::stale(problem.detail),
             Ok(problem) if problem.is_not_found() => return Failure::not_found(problem.detail),
             // The title is only the general form of the detail.
             Ok(problem) if problem.detail.is_empty() => problem.title.into_owned(),

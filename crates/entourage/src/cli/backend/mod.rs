@@ -1,9 +1,11 @@
 //! Finds the engine for a command: in the process that works in this data directory, otherwise in this
 //! process.
 
+mod acts;
 mod api;
 mod chunks;
 mod connection;
+mod documents;
 mod host;
 mod local_engine;
 mod patience;
@@ -21,8 +23,10 @@ use entourage_types::{AgentId, Owner};
 
 use super::{failure::Failure, globals::Globals, out};
 
+pub(crate) use acts::OpenAct;
 pub(crate) use chunks::Chunks;
 pub(crate) use connection::Backend;
+pub(crate) use documents::ExportedFile;
 pub(crate) use patience::Patience;
 pub(crate) use running::Running;
 pub(crate) use stream::{Signal, Stream};
@@ -67,6 +71,8 @@ pub(crate) enum Purpose {
     Read,
     /// To read, to write and to answer questions: no agent runs meanwhile.
     Look,
+    /// To write what may be the first rows: the database is created if there is none. No agent runs meanwhile.
+    Write,
     /// To run agents.
     Work {
         /// Whether the user named a directory for agents to read.
@@ -120,6 +126,7 @@ pub(crate) async fn connect(
         let opened = match purpose {
             Purpose::Read => Backend::to_read(settings).await,
             Purpose::Look => Backend::to_look(settings).await,
+            Purpose::Write => Backend::to_write(settings).await,
             Purpose::Work { .. } => Backend::to_work(settings).await,
         };
         match opened {

@@ -1,6 +1,10 @@
 //! Messages about the documents of a project, each answered by what was done.
 
-use axum::{extract::State, response::Response};
+use axum::{
+    extract::State,
+    http::{HeaderValue, header::LINK},
+    response::Response,
+};
 use entourage_api::{Act, NewAct, schema};
 use entourage_engine::{self as engine, ActResult, Client};
 use entourage_types::{AgentId, ProjectId};
@@ -47,7 +51,9 @@ impl ActRendering for OfChat {
     request_body = NewAct,
     responses(
         (status = 200, description = "What it came to; a stream, if that was requested.",
-         content((Act = "application/json"), (Act = "text/event-stream"))),
+         content((Act = "application/json"), (Act = "text/event-stream")),
+         headers(("Link" = String, description = "The path of the chat's agent, with `rel=\"related\"`: known before the \
+            answer."))),
         Failures, Conflict,
     )
 )]
@@ -63,5 +69,14 @@ async fn act(
     let waiting = Waiting::begin(&caller.client, caller.until, served)?;
     let new = engine::NewAct { message, project: Some(project), chat, open: document };
     let accepted = waiting.client.act(new, key.as_deref()).await?;
-    waiting.respond(accepted, events, OfChat(accepted.chat)).await
+    let mut response = waiting.respond(accepted, events, OfChat(accepted.chat)).await?;
+    if let Ok(link) = HeaderValue::try_from(link(accepted.chat)) {
+        response.headers_mut().insert(LINK, link);
+    }
+    Ok(response)
+}
+
+/// The value of the header that says which chat it is before there is an answer (RFC 8288).
+fn link(chat: AgentId) -> String {
+    format!("</v1/agents/{chat}>; rel=\"related\"")
 }

@@ -1,0 +1,122 @@
+//! Projects, documents and their versions, through the HTTP API.
+
+use entourage_api::{
+    ChangeDocument, CreateDocument, CreateProject, Document, DocumentDiff, DocumentHead, DocumentVersion,
+    PageQuery, Project, ProjectChat, ShowDiff, UndoDocument,
+};
+use entourage_types::{DocumentId, ProjectId};
+use percent_encoding::percent_decode_str;
+use reqwest::{
+    Method, Response,
+    header::{CONTENT_DISPOSITION, IF_MATCH},
+};
+
+use super::{Backend, Result};
+use crate::cli::failure::Failure;
+
+/// A document as a file.
+pub(crate) struct ExportedFile {
+    /// A name that is safe in any directory, as the server makes it.
+    pub(crate) name: String,
+    /// The text of the document, unchanged.
+    pub(crate) content: String,
+}
+
+/// The tag of a version of a document.
+fn tag(version: u64) -> String {
+    format!("\"{version}\"")
+}
+
+impl Backend {
+    /// All projects, newest first.
+    pub(crate) async fn projects(&self) -> Result<Vec<Project>> {
+        self.whole("projects", &PageQuery::default(), None).await
+    }
+
+    /// Creates a project.
+    pub(crate) async fn create_project(&self, name: &str, description: &str) -> Result<Project> {
+        let new = CreateProject { name: name.to_owned(), description: description.to_owned() };
+        self.post_once("projects", &new, None, "entourage projects").await
+    }
+
+    /// All chats about a project, newest first.
+    pub(crate) async fn project_chats(&self, project: ProjectId) -> Result<Vec<ProjectChat>> {
+        self.whole(&format!("projects/{project}/chats"), &PageQuery::default(), None).await
+    }
+
+    /// All documents of a project, newest first, without their texts.
+    pub(crate) async fn documents(&self, project: ProjectId) -> Result<Vec<DocumentHead>> {
+        self.whole(&format!("projects/{project}/documents"), &PageQuery::default(), None).await
+    }
+
+    /// One document.
+    pub(crate) async fn document(&self, id: DocumentId) -> Result<Document> {
+        self.get(&format!("documents/{id}")).await
+    }
+
+    /// Creates a document.
+    pub(crate) async fn create_document(&self, project: ProjectId, new: &CreateDocument) -> Result<Document> {
+        let path = format!("projects/{project}/documents");
+        self.post_once(&path, new, None, "entourage documents").await
+    }
+
+    /// Changes a document, if it still has the version that was seen.
+    pub(crate) async fn change_document(
+        &self,
+        id: DocumentId,
+        seen: u64,
+        change: &ChangeDocument,
+    ) -> Result<Document> {
+        let request = self.request(Method::PUT, &format!("documents/{id}"));
+        self.answer_to(request.header(IF_MATCH, tag(seen)).json(change)).await
+    }
+
+    /// Brings back an earlier version of a document, if it still has the version that was seen.
+    pub(crate) async fn undo_document(&self, id: DocumentId, seen: u64, to: u64) -> Result<Document> {
+        let request = self.request(Method::POST, &format!("documents/{id}/undo"));
+        self.answer_to(request.header(IF_MATCH, tag(seen)).json(&UndoDocument { to })).await
+    }
+
+    /// The versions of a document, newest first; at most so many.
+    pub(crate) async fn document_versions(&self, id: DocumentId, most: u32) -> Result<Vec<DocumentVersion>> {
+        self.whole(&format!("documents/{id}/versions"), &PageQuery::default(), Some(most)).await
+    }
+
+    /// One version of a document.
+    pub(crate) async fn document_version(&self, id: DocumentId, number: u64) -> Result<DocumentVersion> {
+        self.get(&format!("documents/{id}/versions/{number}")).await
+    }
+
+    /// What differs between two versions of a document.
+    pub(crate) async fn document_diff(&self, id: DocumentId, which: ShowDiff) -> Result<DocumentDiff> {
+        self.find(&format!("documents/{id}/diff"), &which).await
+    }
+
+    /// A document as a file.
+    pub(crate) async fn exported_document(&self, id: DocumentId) -> Result<ExportedFile> {
+        let exported = async {
+            let response = self.ask(Method::GET, &format!("documents/{id}/export")).await?;
+            let name = file_name(&response).ok_or_else(|| unexpected("names no file"))?;
+            let bytes = response.bytes().await.map_err(|error| self.place.unanswered(&error))?;
+            let content = String::from_utf8(bytes.into()).map_err(|_| unexpected("is not UTF-8"))?;
+            Ok(ExportedFile { name, content })
+        };
+        self.place.waits_for(exported).await
+    }
+}
+
+fn unexpected(what: &str) -> Failure {
+    Failure::failed(format!(
+        "the document that the server sent {what}. Is it the same version as this program?"
+    ))
+}
+
+/// The name under which a response is to be saved (RFC 6266); none if that leads to another directory.
+fn file_name(response: &Response) -> Option<String> {
+    let header = response.headers().get(CONTENT_DISPOSITION)?.to_str().ok()?;
+    let (_, encoded) = header.split_once("filename*=UTF-8''")?;
+    let encoded = encoded.split(';').next()?.trim();
+    let name = percent_decode_str(encoded).decode_utf8().ok()?.into_owned();
+    let is_plain = !name.contains(['/', '\\', '\0']) && !matches!(name.as_str(), "" | "." | "..");
+    is_plain.then_some(name)
+}

@@ -1,0 +1,128 @@
+//! `entourage projects`: lists and creates projects, and lists the chats about one.
+
+use clap::{Args, Subcommand};
+
+use super::{
+    backend::{self, Purpose, Result},
+    describe,
+    failure::{Exit, Failure},
+    globals::{Globals, quoted},
+    out,
+    reference::Reference,
+    text::{padded, text},
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage projects                                        all of them, newest first
+  entourage projects create Trip --description \"May in Rome\"
+  entourage projects chats Trip                             what was talked about, for `entourage act Trip --chat N`
+
+A project holds documents; `entourage documents` shows them, `entourage act` has an agent work on them. Wherever a \
+project is named, its name, its number or its id will do.";
+
+/// List and create projects, which hold documents
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Projects {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the projects, newest first (as without a command)
+    #[command(after_help = "Example:\n  entourage projects list --json")]
+    List,
+    /// Create a project
+    #[command(after_help = "Example:\n  entourage projects create Trip --description \"May in Rome\"")]
+    Create {
+        /// Its name, which no other project has
+        name: String,
+        /// What it is about
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        description: String,
+    },
+    /// List the chats about a project, newest first
+    #[command(after_help = "Example:\n  entourage projects chats Trip")]
+    Chats {
+        /// The project: its name, number or id
+        project: Reference,
+    },
+}
+
+impl Projects {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
+        match self.command.unwrap_or(Command::List) {
+            Command::List => list(globals).await,
+            Command::Create { name, description } => create(globals, &name, &description).await,
+            Command::Chats { project } => chats(globals, &project).await,
+        }
+    }
+}
+
+async fn list(globals: &Globals) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+    let projects = backend.projects().await?;
+    let paint = out::stdout();
+    let width = projects.iter().map(|project| text![&project.name].width()).max().unwrap_or(0);
+    for project in &projects {
+        if globals.json {
+            out::json(project)?;
+            continue;
+        }
+        let (name, number) = (paint.bold(padded(&project.name, width)), project.number);
+        let about = describe::cut(&project.description, 60);
+        let line = text![name, "  number ", number, "  ", paint.dim(project.updated)];
+        out::result(if about.is_empty() { line } else { text![line, "  ", about] })?;
+    }
+    if projects.is_empty() && !globals.json && !globals.quiet {
+        out::note("no projects yet; `entourage projects create NAME` creates one");
+    }
+    Ok(Exit::Done)
+}
+
+async fn create(globals: &Globals, name: &str, description: &str) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
+    let project = backend.create_project(name, description).await.map_err(|failure| {
+        if failure.is_usage() { failure.then("`entourage projects` lists them") } else { failure }
+    })?;
+    if globals.json {
+        out::json(&project)?;
+        return Ok(Exit::Done);
+    }
+    out::result(text!["created project ", out::stdout().bold(&project.name), ", number ", project.number])?;
+    if !globals.quiet {
+        let (name, again) = (quoted(&project.name), globals.again());
+        out::note(format!(
+            "next: entourage documents import DIR --project {name}{again}, or entourage act {name} \"…\"{again}"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+async fn chats(globals: &Globals, project: &Reference) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+    let project = project.project(&backend).await?;
+    let chats = backend.project_chats(project.id).await?;
+    let paint = out::stdout();
+    for chat in &chats {
+        if globals.json {
+            out::json(chat)?;
+            continue;
+        }
+        // Its title is what it began with. It may have been forgotten meanwhile.
+        let title = match backend.agent(chat.agent).await {
+            Ok(agent) => agent.title,
+            Err(failure) if failure.is_not_found() => String::new(),
+            Err(failure) => return Err::<Exit, Failure>(failure),
+        };
+        let (number, agent) = (paint.bold(chat.number), paint.dim(chat.agent));
+        out::result(text![number, "  ", agent, "  ", chat.created, "  ", describe::cut(&title, 60)])?;
+    }
+    if chats.is_empty() && !globals.json && !globals.quiet {
+        let name = quoted(&project.name);
+        out::note(format!("no chats yet; `entourage act {name} \"…\"` begins one"));
+    }
+    Ok(Exit::Done)
+}
