@@ -32,7 +32,7 @@ use crate::{
     connections::Limits,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked, with_detail},
-    routes::{Routes, accounts, chats, documents, explorer, openapi, operations, v1, webhook},
+    routes::{Routes, accounts, chats, document_agent, explorer, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -53,7 +53,7 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
         .merge(all(v1::ROUTES))
         .merge(all(chats::ROUTES))
         .merge(all(explorer::ROUTES))
-        .merge(all(documents::ROUTES))
+        .merge(all(document_agent::ROUTES))
 }
 
 fn all(routes: &[Routes]) -> OpenApiRouter<AppState> {
@@ -112,7 +112,7 @@ pub(crate) fn router_of(
         .merge(probes)
         .fallback(no_route)
         .method_not_allowed_fallback(method_not_allowed);
-    let mut detailed = guarded(served(documents::ROUTES))
+    let mut detailed = guarded(served(document_agent::ROUTES))
         .merge(unguarded(served(accounts::ROUTES)))
         .method_not_allowed_fallback(method_not_allowed);
     if matches!(settings.auth, Auth::None) {

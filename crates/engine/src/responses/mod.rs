@@ -1,6 +1,7 @@
 //! Answers to messages in a chat: followed while they are produced, and complete, with the runs of other
 //! agents that worked for them.
 
+mod act;
 mod follow;
 mod hang_up;
 mod item;

@@ -23,9 +23,7 @@ impl Problem {
             Error::UnknownKind { .. } => Self::unknown_kind(text),
             Error::NoProject => Self::no_project(text),
             Error::NameInUse { .. } => Self::name_in_use(text),
-            Error::StaleVersion { current, .. } => {
-                Self { version: Some(*current), ..Self::stale_version(text) }
-            }
+            Error::StaleVersion { current, .. } => Self::stale_version(text).of_version(*current),
             Error::Reserved(_) => Self::reserved(text),
             Error::Kinds(mistakes) => Self::broken_kinds(mistakes),
             Error::Invalid(_) => Self::invalid(text),

@@ -26,14 +26,21 @@ pub(crate) use rejection::{method_not_allowed, no_route, panicked};
 #[derive(Debug, Clone)]
 pub(crate) struct Problem {
     pub(crate) document: Document,
+    /// What few problems have.
+    more: Box<More>,
+    /// The engine's error, for callers within this process.
+    cause: Cause,
+}
+
+/// What a few problems have beside their document.
+#[derive(Debug, Clone, Default)]
+struct More {
     /// Where in the body the mistake is, and of which sort.
     place: Place,
     /// The version that a document has by now, if the request was made for another one.
     version: Option<u64>,
     /// When to ask again, where that is known better than usual.
     retry_after: Option<Duration>,
-    /// The engine's error, for callers within this process.
-    cause: Cause,
 }
 
 /// The error of the engine behind a problem, if there is one. It never leaves the process: an extension of the
@@ -70,13 +77,7 @@ macro_rules! problems {
                     status: StatusCode::$status.as_u16(),
                     detail: detail.into(),
                 };
-                Self {
-                    document,
-                    place: Place::default(),
-                    version: None,
-                    retry_after: None,
-                    cause: Cause::default(),
-                }
+                Self { document, more: Box::default(), cause: Cause::default() }
             })+
         }
     };
@@ -134,7 +135,8 @@ problems! {
 impl Problem {
     /// The same, with the time after which to ask again.
     pub(crate) fn after(self, wait: Duration) -> Self {
-        Self { retry_after: Some(wait), ..self }
+        let retry_after = Some(wait);
+        Self { more: Box::new(More { retry_after, ..*self.more }), ..self }
     }
 
     pub(crate) fn no_token() -> Self {
@@ -156,10 +158,20 @@ impl Problem {
         Self::unauthorized(format!("the token is refused: {why}"))
     }
 
+    /// Says where in the body the mistake is.
+    fn placed(self, place: Place) -> Self {
+        Self { more: Box::new(More { place, ..*self.more }), ..self }
+    }
+
+    /// Says which version the document has by now.
+    fn of_version(self, version: u64) -> Self {
+        Self { more: Box::new(More { version: Some(version), ..*self.more }), ..self }
+    }
+
     /// Says which field of the body has a value that is not taken.
     pub(crate) fn at(self, field: &str) -> Self {
         let place = Place { fields: vec![field.to_owned()], sort: MistakeSort::ValueError };
-        Self { place, ..self }
+        self.placed(place)
     }
 
     pub(crate) fn foreign_host(host: &str) -> Self {
@@ -185,7 +197,8 @@ const USUAL_WAIT: Duration = Duration::from_secs(2);
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { mut document, place, version, retry_after, cause } = self;
+        let Self { mut document, more, cause } = self;
+        let More { place, version, retry_after } = *more;
         if let Some((end, _)) = document.detail.char_indices().nth(LONGEST) {
             document.detail.truncate(end);
             document.detail.push('…');

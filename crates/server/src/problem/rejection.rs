@@ -22,9 +22,7 @@ impl From<JsonRejection> for Problem {
             return problem;
         }
         match rejection {
-            JsonRejection::JsonDataError(error) => {
-                Self { place: place(&error), ..Self::bad_body(innermost(&error)) }
-            }
+            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)).placed(place(&error)),
             JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
             JsonRejection::MissingJsonContentType(_) => {
                 Self::bad_media_type("send the body as `Content-Type: application/json`")

@@ -17,7 +17,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Routes,
-    documents::failures::{Details, InConflict},
+    document_agent::failures::{Details, InConflict},
 };
 use crate::{
     Problem,

@@ -3,7 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod acting;
 pub(crate) mod chats;
-pub(crate) mod documents;
+pub(crate) mod document_agent;
 mod download;
 pub(crate) mod explorer;
 pub(crate) mod failures;

@@ -20,7 +20,7 @@ use utoipa::{
 
 use super::{
     acting::{ActProgress, ActText},
-    documents, failures,
+    document_agent, failures,
 };
 use crate::{
     problem::{Detail, ValidationDetail},
@@ -77,7 +77,7 @@ impl Modify for Common {
         let components = openapi.components.get_or_insert_default();
         components.add_security_scheme("token", SecurityScheme::Http(scheme));
         components.responses.extend(failures::described());
-        components.responses.extend(documents::described());
+        components.responses.extend(document_agent::described());
     }
 }
 

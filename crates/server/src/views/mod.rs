@@ -7,7 +7,7 @@ pub(crate) mod chats;
 mod context;
 mod delta;
 mod document;
-pub(crate) mod documents;
+pub(crate) mod document_agent;
 mod entry;
 pub(crate) mod explorer;
 mod find;

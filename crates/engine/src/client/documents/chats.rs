@@ -9,10 +9,9 @@ use entourage_types::{
 };
 
 use serde::Serialize;
-use tokio_util::sync::CancellationToken;
 
 use super::super::{Client, Narrowed, checked_text};
-use crate::{Error, NewAgent, Result, responses::Follow};
+use crate::{Error, NewAgent, Result};
 
 /// The kind that acts on documents.
 const DOCUMENTS: &str = "documents";
@@ -139,17 +138,6 @@ impl Client {
                 done => return Ok(done?.unwrap_or(accepted)),
             }
         }
-    }
-
-    /// Follows a message to its answer. Nothing is withdrawn if this is dropped: the answer is in the chat.
-    ///
-    /// # Errors
-    /// [`Error::Forgotten`] if the chat was pruned.
-    pub async fn follow_act(&self, accepted: AcceptedAct) -> Result<Follow> {
-        let agent = self.made_before(accepted.chat).await?;
-        let stays = CancellationToken::new();
-        stays.cancel();
-        Follow::again(self, String::new(), &agent, accepted.post, stays).await
     }
 
     /// A page of the chats about a project.

@@ -13,7 +13,7 @@ use crate::{
     extract::{Body, Caller, IdempotencyKey},
     routes::acting::{ActRendering, Waiting, WantsEvents},
     state::AppState,
-    views::documents::ActView,
+    views::document_agent::ActView,
 };
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {

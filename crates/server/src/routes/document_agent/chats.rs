@@ -9,7 +9,7 @@ use crate::{
     extract::{Caller, Filter, Id, Number},
     page::{Paging, page_of},
     state::AppState,
-    views::documents::{MessageView, ProjectChatView},
+    views::document_agent::{MessageView, ProjectChatView},
 };
 
 type ChatPage = Page<ProjectChatView>;

@@ -23,7 +23,7 @@ use crate::{
     page::{Paging, checked_limit},
     problem::etag,
     state::AppState,
-    views::documents::{DocumentHeadView, DocumentView, FoundDocumentView},
+    views::document_agent::{DocumentHeadView, DocumentView, FoundDocumentView},
 };
 
 type DocumentPage = Page<DocumentHeadView>;

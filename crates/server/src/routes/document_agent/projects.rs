@@ -18,7 +18,7 @@ use crate::{
     extract::{Body, Caller, Filter, Id, Number},
     page::Paging,
     state::AppState,
-    views::documents::ProjectView,
+    views::document_agent::ProjectView,
 };
 
 type ProjectPage = Page<ProjectView>;

@@ -16,7 +16,7 @@ use crate::{
     state::AppState,
     views::{
         self,
-        documents::{DiffView, DocumentView, VersionView},
+        document_agent::{DiffView, DocumentView, VersionView},
     },
 };
 
