@@ -536,7 +536,7 @@ fn an_answer_too_late_for_its_question_is_reported_as_not_sent() {
     let mut terminal = Terminal::whole(chat(&place, &model, &[]), 100);
     terminal.shows("> ");
     terminal.types("Paint it");
-    terminal.shows("Which colour?");
+    terminal.shows("asks: Which colour?");
     drop(server);
     terminal.shows("The conversation continues once");
     terminal.types("mine");
