@@ -53,7 +53,7 @@ fn deciding(decision: &Value) -> String {
     format!("Please. DECIDE {decision}END")
 }
 
-/// Shows: S5-R001, S5-R002, S5-R007, S5-R048, S5-R099, S5-R100, S5-R101, S5-R110, S5-R111, S5-R112, S5-R113, S5-R114, S5-R115.
+/// Shows: S5-R001, S5-R002, S5-R003, S5-R006, S5-R007, S5-R015, S5-R018, S5-R048, S5-R099, S5-R100, S5-R101, S5-R110, S5-R111, S5-R112, S5-R113, S5-R114, S5-R115.
 #[tokio::test]
 async fn an_act_answers_with_what_it_did() {
     let site = kitchen().await;
@@ -182,6 +182,9 @@ async fn acts_at_once_in_one_chat_each_get_their_own_answer() {
     assert_eq!(roles, [json!("user"), json!("assistant")].iter().cycle().take(18).collect::<Vec<_>>());
 }
 
+/// The surface translates, and what is behind it is the same for both.
+///
+/// Shows: S5-R116.
 #[tokio::test]
 async fn the_native_surface_acts_with_its_own_ids() {
     let site = kitchen().await;

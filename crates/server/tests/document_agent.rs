@@ -43,7 +43,7 @@ async fn ids_are_integers_in_order_and_never_used_again() {
     assert_eq!(numbers(&site, documents).await, [1, 6]);
 }
 
-/// Shows: S5-R004, S5-R005, S5-R013, S5-R119.
+/// Shows: S5-R005, S5-R013, S5-R119.
 #[tokio::test]
 async fn requests_fail_as_those_of_a_fastapi_service_do() {
     let site = Site::open().await;
@@ -105,6 +105,11 @@ async fn what_belongs_to_others_does_not_exist() {
     }
     assert_eq!(site.post("/api/agent/act", &json!({ "message": "a", "project_id": 1 })).await.status, 401);
     ann.post("/api/projects", &json!({ "name": "P" })).await.expect(201);
+    let no_chats = async || assert_eq!(ann.get("/api/projects/1/chats").await.expect(200)["data"], json!([]));
+    let act = json!({ "message": "a", "project_id": 1 });
+    let forged = site.bearing("a.b.c").post("/api/agent/act", &act).await;
+    assert_eq!((forged.status.as_u16(), forged.detail(401).is_empty()), (401, false));
+    no_chats().await;
     ann.post("/api/projects/1/documents", &json!({ "name": "D" })).await.expect(201);
     assert_eq!(eve.get("/api/projects").await.expect(200)["data"], json!([]));
     for path in ["/api/projects/1", "/api/documents/1", "/api/projects/1/export", "/api/documents/1/versions"]
@@ -114,6 +119,8 @@ async fn what_belongs_to_others_does_not_exist() {
     assert_eq!(eve.delete("/api/documents/1").await.status, 404);
     let stolen = json!({ "message": "a", "project_id": 1 });
     assert_eq!(eve.post("/api/agent/act", &stolen).await.status, 404);
+    assert_eq!(eve.get("/api/agent/chats/1").await.status, 404, "nothing is stored");
+    no_chats().await;
     eve.post("/api/projects", &json!({ "name": "P" })).await.expect(201);
     assert_eq!(numbers(&eve, "/api/projects").await, [1], "numbers are each owner's own");
 }

@@ -130,7 +130,7 @@ async fn said(client: &Client, agent: AgentId) -> String {
     last.unwrap()
 }
 
-/// Shows: S5-R057, S5-R058, S5-R060, S5-R061, S5-R062, S5-R065, S5-R093, S5-R117.
+/// Shows: S5-R038, S5-R039, S5-R040, S5-R057, S5-R058, S5-R060, S5-R061, S5-R062, S5-R065, S5-R093, S5-R117.
 #[tokio::test]
 async fn an_edit_replaces_the_content_and_keeps_the_rest() {
     let decision = json!({
@@ -158,7 +158,10 @@ async fn an_edit_replaces_the_content_and_keeps_the_rest() {
     );
     let requests = place.model.requests();
     assert_eq!(requests.len(), 2, "a decision and a rewrite");
-    assert_eq!(requests[0].temperature, Some(0.5));
+    assert_eq!((requests[0].temperature, requests[0].model.as_deref()), (Some(0.5), None));
+    // An open schema asks for a JSON object and not for just these fields.
+    let schema = requests[0].output_schema.as_ref().unwrap();
+    assert_eq!((&schema["type"], schema.get("additionalProperties")), (&json!("object"), None));
     let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
     assert!(read.contains("Salt the soup.") && read.contains("# Soup") && read.contains("Add salt."));
     assert!(requests[1].output_schema.is_none());

@@ -1,6 +1,7 @@
 //! A stand-in for a language model that needs no key and no network: it drives the engine by a fixed script,
 //! so that a new user sees delegation, questions, files and notes at work.
 
+mod acted;
 mod decided;
 mod instance;
 mod scene;
@@ -10,6 +11,7 @@ use entourage_types::{CallId, Cost, ToolCall, Usage};
 use serde_json::Value;
 
 use crate::{Delta, Deltas, Model, Reply, Request, Result};
+use acted::Acted;
 use decided::Decided;
 use scene::{Next, Scene};
 
@@ -39,9 +41,11 @@ impl Model for Rehearsal {
             usage: Usage::default(),
             cost: Some(Cost::default()),
         };
-        let next = match &request.output_schema {
-            Some(schema) => Next::Say(instance::of(schema, &Decided::on(&request)).to_string()),
-            None => Scene::of(&request).next(),
+        let next = match (Acted::of(&request), &request.output_schema) {
+            (Some(acted), Some(_)) => Next::Say(acted.decision().to_string()),
+            (Some(acted), None) => Next::Say(acted.text()),
+            (None, Some(schema)) => Next::Say(instance::of(schema, &Decided::on(&request)).to_string()),
+            (None, None) => Scene::of(&request).next(),
         };
         Ok(match next {
             Next::Call(tool, arguments) => {

@@ -249,12 +249,12 @@ fn researcher_or_first<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Opti
 }
 
 /// Returns the text of a prompt section as it was before escaping.
-fn unescaped(text: &str) -> String {
-    text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+pub(super) fn unescaped(text: &str) -> String {
+    text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
 /// Returns the text between the first `begin` and the next `end`.
-fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
+pub(super) fn between<'t>(text: &'t str, begin: &str, end: &str) -> Option<&'t str> {
     let (_, rest) = text.split_once(begin)?;
     rest.split_once(end).map(|(inner, _)| inner)
 }
