@@ -63,9 +63,9 @@ pub use client::{
     EngineState, Entry, EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile,
     FailedAttempt, FoundDocument, FoundInconsistency, GateRecord, JobRecord, KindUsage, KindVersion, Link,
     MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAct, NewAgent, NewExploration, NewProject, NewSchedule,
-    Overrides, PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, ProjectChange, ProjectExport,
-    ProjectMessage, QuestionFilter, RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Role, RunFilter,
-    Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer,
+    OnceKey, Overrides, PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, ProjectChange,
+    ProjectExport, ProjectMessage, QuestionFilter, RebuiltRequest, ReceiverRecord, Replaced, RequestBefore,
+    Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};

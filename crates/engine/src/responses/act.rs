@@ -14,6 +14,9 @@ impl Client {
         let agent = self.agent(accepted.chat).await?;
         let stays = CancellationToken::new();
         stays.cancel();
-        Follow::again(self, String::new(), &agent, accepted.post, stays).await
+        match accepted.before {
+            Some(before) => Follow::new_message(self, &agent, accepted.post, before, stays).await,
+            None => Follow::again(self, String::new(), &agent, accepted.post, stays).await,
+        }
     }
 }

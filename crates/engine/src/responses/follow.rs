@@ -90,6 +90,22 @@ impl Follow {
         Self::of(hang_up, chat, (thread.kind.clone(), sender_of(thread)), from).await
     }
 
+    /// Follows a message that was put on record after this event of its tree; `stays` as for [`Follow::begin`].
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(super) async fn new_message(
+        client: &Client,
+        thread: &Agent,
+        post: PostId,
+        after: u64,
+        stays: CancellationToken,
+    ) -> Result<Self> {
+        let spoken = AcceptedMessage { root: thread.root, agent: thread.id, post, again: false };
+        let hang_up = HangUp::new(client, spoken, stays);
+        Self::of(hang_up, String::new(), (thread.kind.clone(), sender_of(thread)), after).await
+    }
+
     async fn of(
         hang_up: HangUp,
         chat_id: String,

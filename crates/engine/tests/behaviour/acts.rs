@@ -161,7 +161,7 @@ async fn an_edit_replaces_the_content_and_keeps_the_rest() {
     assert_eq!((requests[0].temperature, requests[0].model.as_deref()), (Some(0.5), None));
     // An open schema asks for a JSON object and not for just these fields.
     let schema = requests[0].output_schema.as_ref().unwrap();
-    assert_eq!((&schema["type"], schema.get("additionalProperties")), (&json!("object"), None));
+    assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(true)));
     let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
     assert!(read.contains("Salt the soup.") && read.contains("# Soup") && read.contains("Add salt."));
     assert!(requests[1].output_schema.is_none());

@@ -1,6 +1,7 @@
 //! The idempotency key of a request.
 
 use axum::{extract::FromRequestParts, http::request::Parts};
+use entourage_engine::OnceKey;
 use utoipa::{
     IntoParams,
     openapi::{
@@ -19,6 +20,11 @@ const LONGEST: usize = 255;
 pub(crate) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
+    /// The key, as that of this request.
+    pub(crate) fn once<'a>(&'a self, request: &'a str) -> Option<OnceKey<'a>> {
+        self.as_deref().map(|key| OnceKey { key, request })
+    }
+
     /// The key.
     pub(crate) fn as_deref(&self) -> Option<&str> {
         self.0.as_deref()

@@ -1,6 +1,7 @@
 //! A person's projects and documents: each change is one commit, with a version that can be shown, compared and
 //! brought back.
 
+mod acts;
 mod change;
 mod chats;
 mod create;
@@ -16,8 +17,8 @@ mod search;
 mod undo;
 mod versions;
 
+pub use acts::{AcceptedAct, NewAct, OnceKey};
 pub use change::ExpectedVersion;
-pub use chats::{AcceptedAct, NewAct};
 pub use diff::{DiffHunk, DiffLine, DocumentDiff, Replaced};
 pub use export::{ExportedFile, ProjectExport};
 pub use messages::{ActResult, ProjectMessage};

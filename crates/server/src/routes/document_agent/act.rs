@@ -2,7 +2,8 @@
 
 use axum::{extract::State, response::Response};
 use entourage_engine::{self as engine, ActResult, Client, NewAct};
-use serde::Deserialize;
+use entourage_types::ProjectChat;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -21,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 }
 
 /// A message to act upon (S5-R002).
-#[derive(Debug, Deserialize, ToSchema)]
+#[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct ActRequest {
     /// What is to be done, or a question.
@@ -71,12 +72,28 @@ async fn act(
     State(served): State<AppState>,
     Body(request): Body<ActRequest>,
 ) -> Result<Response, Problem> {
-    let ActRequest { message, project_id, document_id, chat_id } = request;
-    if message.trim().is_empty() {
+    if request.message.trim().is_empty() {
         return Err(Problem::invalid("the message is blank; say what is to be done").at("message"));
     }
     let waiting = Waiting::begin(&caller.client, caller.until, served)?;
     let client = &waiting.client;
+    let whole = json!(request).to_string();
+    let once = key.once(&whole);
+    let before = match once {
+        Some(once) => client.accepted_act(once).await?,
+        None => None,
+    };
+    let accepted = match before {
+        Some(accepted) => accepted,
+        None => client.act(found(client, request).await?, once).await?,
+    };
+    let chat = client.record::<ProjectChat>(accepted.chat).await?;
+    waiting.respond(accepted, events, OfChat(chat.number)).await
+}
+
+/// The message, with what its numbers stand for.
+async fn found(client: &Client, request: ActRequest) -> engine::Result<NewAct> {
+    let ActRequest { message, project_id, document_id, chat_id } = request;
     let project = match project_id {
         Some(number) => Some(client.project_numbered(number).await?.id),
         None => None,
@@ -89,9 +106,7 @@ async fn act(
         Some(number) => known(client.document_numbered(number).await)?.map(|document| document.id),
         None => None,
     };
-    let accepted = client.act(NewAct { message, project, chat, open }, key.as_deref()).await?;
-    let chat = client.record::<entourage_types::ProjectChat>(accepted.chat).await?;
-    waiting.respond(accepted, events, OfChat(chat.number)).await
+    Ok(NewAct { message, project, chat, open })
 }
 
 /// What is missing is not there: an unknown chat begins a new one, an unknown document is no hint.

@@ -65,10 +65,11 @@ async fn act(
     State(served): State<AppState>,
     Body(new): Body<NewAct>,
 ) -> Result<Response, Problem> {
+    let request = json!({ "project": project, "act": new }).to_string();
     let NewAct { message, chat, document } = new;
     let waiting = Waiting::begin(&caller.client, caller.until, served)?;
     let new = engine::NewAct { message, project: Some(project), chat, open: document };
-    let accepted = waiting.client.act(new, key.as_deref()).await?;
+    let accepted = waiting.client.act(new, key.once(&request)).await?;
     let mut response = waiting.respond(accepted, events, OfChat(accepted.chat)).await?;
     if let Ok(link) = HeaderValue::try_from(link(accepted.chat)) {
         response.headers_mut().insert(LINK, link);
