@@ -53,6 +53,17 @@ pub struct Limits {
     /// answer; no limit if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer_seconds: Option<u64>,
+    /// How many percent of a document's characters a rewrite leaves at least, unless the user wants less.
+    // Left out where it is the usual one: databases keep digests of kinds.
+    #[serde(skip_serializing_if = "is_half")]
+    pub min_kept_percent: u8,
+}
+
+const HALF: u8 = 50;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+const fn is_half(percent: &u8) -> bool {
+    *percent == HALF
 }
 
 impl Limits {
@@ -83,6 +94,7 @@ impl Default for Limits {
             tool_seconds: 120,
             model_seconds: 300,
             answer_seconds: None,
+            min_kept_percent: HALF,
         }
     }
 }

@@ -187,7 +187,7 @@ pub fn bad_name(name: &str) -> Option<String> {
     (name == "user").then(|| "`user` is what agents call the person they talk to; choose another name".into())
 }
 
-/// Limits under which every run ends before its first answer.
+/// Limits under which every run ends before its first answer, and those that mean nothing.
 fn bad_limits(limits: &Limits) -> impl Iterator<Item = String> {
     let counts = [
         ("max_steps", limits.max_steps == 0),
@@ -199,7 +199,9 @@ fn bad_limits(limits: &Limits) -> impl Iterator<Item = String> {
     let none = none.map(|(key, _)| format!("limits.{key} must be 1 or more"));
     let no_money = (limits.max_cost == Some(Cost::default()))
         .then(|| "limits.max_cost must be more than $0; without it, there is no limit".to_owned());
-    none.chain(no_money)
+    let over = (limits.min_kept_percent > 100)
+        .then(|| "limits.min_kept_percent must be 0 to 100: a share of a document".to_owned());
+    none.chain(no_money).chain(over)
 }
 
 fn bad_context(context: &ContextPolicy) -> impl Iterator<Item = &'static str> {
@@ -356,6 +358,7 @@ mod tests {
             ("max_answer_tokens: 0", "limits.max_answer_tokens must be 1 or more"),
             ("max_cost: $0", "limits.max_cost must be more than $0; without it, there is no limit"),
             ("max_cost: 0", "limits.max_cost must be more than $0; without it, there is no limit"),
+            ("min_kept_percent: 101", "limits.min_kept_percent must be 0 to 100: a share of a document"),
         ] {
             let found = only(&format!("---\nname: a\nlimits: {{{limit}}}\n---\nDo."));
             assert_eq!((found.line, &*found.text), (3, why), "{limit}");

@@ -106,6 +106,28 @@ async fn an_agent_creates_and_changes_documents_as_an_editor_of_its_own() {
     assert_eq!(world.audit().await, []);
 }
 
+/// Shows: S5-R064.
+#[tokio::test]
+async fn a_kind_says_how_much_of_a_document_a_rewrite_leaves() {
+    for (min_kept_percent, is_refused) in [(0, false), (50, true), (60, true), (40, false)] {
+        let content = "0123456789";
+        let model = calling(vec![
+            Script::call("create_document", json!({"name": "Soup", "content": content})),
+            Script::call("rewrite_document", json!({"document": "Soup", "content": content[..4]})),
+        ]);
+        let mut kind = Kind::clone(&editor().named("assistant").unwrap());
+        kind.limits.min_kept_percent = min_kept_percent;
+        let kinds = Kinds::none().with(kind);
+        let store = MemoryStore::default();
+        let world = World::builder(model).kinds(kinds).tools(first_tools()).store(store).start().await;
+        new_project(&world.client(), "Kitchen").await;
+        let agent = world.ask("Go.").await;
+        world.ended(agent.id).await;
+        let outputs = outputs(&world.client(), &agent).await;
+        assert_eq!(outputs[1].error, is_refused, "{min_kept_percent}: {}", outputs[1].text);
+    }
+}
+
 /// What a tool does between the call of another and its outcome.
 type Meanwhile = Box<dyn Fn(Client) -> futures::future::BoxFuture<'static, ()> + Send + Sync>;
 

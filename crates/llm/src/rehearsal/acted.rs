@@ -72,7 +72,11 @@ impl<'a> Acted<'a> {
     pub(super) fn text(&self) -> String {
         match &self.documents()[..] {
             [Listed { content: Some(content), .. }] => {
-                format!("{}\n\n(The rehearsal was asked: {})\n", unescaped(content).trim_end(), self.message)
+                format!(
+                    "{}\n\n(The rehearsal was asked: {})\n",
+                    unescaped(content).trim_matches('\n'),
+                    self.message
+                )
             }
             _ => DISCLAIMER.to_owned(),
         }
@@ -129,7 +133,7 @@ mod tests {
                       <user_message>\nAdd salt.\n</user_message>";
         let request = Request { messages: vec![Message::User(prompt.into())], ..Request::default() };
         let text = Acted::of(&request).unwrap().text();
-        assert_eq!(text.trim_start(), "1 < 2\n\n(The rehearsal was asked: Add salt.)\n");
+        assert_eq!(text, "1 < 2\n\n(The rehearsal was asked: Add salt.)\n");
         assert!(Acted::of(&Request::default()).is_none());
     }
 }

@@ -14,8 +14,8 @@ use crate::{Caller, Context, Effect, Error, Outcome, Result, Tool, parse};
 const NAME: &str = tool_names::REWRITE_DOCUMENT;
 
 /// Replaces the whole text of a document, and leaves its name and its standing instruction as they are (S5-R065). An
-/// empty text is refused, and one that loses more than half of the present one unless the call says that this is
-/// intended (S5-R064).
+/// empty text is refused, and one that keeps less of the present one than the kind's limits say, unless the call says that
+/// this is intended (S5-R064).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RewriteDocument;
 
@@ -25,7 +25,7 @@ struct Arguments {
     document: String,
     /// The whole new text, in Markdown.
     content: String,
-    /// True only if the user wants the text to be less than half as long as it is.
+    /// True only if the user wants the text to be much shorter than it is.
     #[serde(default)]
     shrink: Option<bool>,
     /// Its project, by name or id; not needed if there is only one.
@@ -60,7 +60,8 @@ impl Tool for RewriteDocument {
         let summary = checked_summary(&summary.unwrap_or_default()).map_err(|error| unfit(NAME, &error))?;
         check_content(&content).map_err(|error| unfit(NAME, &error))?;
         let document = find::document(context, project.as_deref(), &document).await?;
-        let shrink = if shrink == Some(true) { Shrink::Intended } else { Shrink::HALF };
+        let limit = Shrink::Limited { kept_percent: context.kind.limits.min_kept_percent };
+        let shrink = if shrink == Some(true) { Shrink::Intended } else { limit };
         check_rewrite(&document.content, &content, shrink).map_err(|error| refused(&error))?;
         if content == document.content {
             return Ok(unchanged(&document));

@@ -276,7 +276,7 @@ impl Acting {
             Err(why) => return Ok(Done::said(Outcome::ModelFailed(why))),
         };
         // Much may go only where the user has said yes to that.
-        let limit = Shrink::Limited { kept_percent: self.settings.kept_percent };
+        let limit = Shrink::Limited { kept_percent: run.kind().limits.min_kept_percent };
         let shrink = if proposal.is_some() { Shrink::Intended } else { limit };
         let content = written.apply(&document.content).and_then(|content| {
             check_rewrite(&document.content, &content, shrink)?;

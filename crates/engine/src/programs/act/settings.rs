@@ -20,31 +20,17 @@ pub(crate) struct Settings {
     /// The most characters of a document that is written anew as a whole; a longer one is changed in places.
     #[serde(default = "whole_chars")]
     pub(crate) whole_chars: usize,
-    /// How many percent of a document's characters a change leaves at least, unless the user has confirmed it.
-    #[serde(default = "kept_percent")]
-    pub(crate) kept_percent: u8,
 }
 
 const fn whole_chars() -> usize {
     8_000
 }
 
-const fn kept_percent() -> u8 {
-    50
-}
-
 impl Settings {
     /// # Errors
     /// Says what is wrong with the settings of this kind.
     pub(crate) fn check(kind: &Kind) -> Result<(), String> {
-        let settings: Self = settings_of(kind)?;
-        match settings.kept_percent {
-            0..=100 => Ok(()),
-            more => Err(format!(
-                "kind `{}`: `kept_percent` is {more}; give the share of a document that a change leaves at least, 0 to 100",
-                kind.name
-            )),
-        }
+        settings_of::<Self>(kind).map(drop)
     }
 }
 
@@ -82,16 +68,11 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_sets_what_is_long_and_how_much_stays() {
+    fn a_kind_sets_what_is_long() {
         let mut kind = kind();
-        let settings: Settings = settings_of(&kind).unwrap();
-        assert_eq!((settings.whole_chars, settings.kept_percent), (8_000, 50));
-        let given = kind.program_settings.as_mut().unwrap();
-        (given["whole_chars"], given["kept_percent"]) = (100.into(), 101.into());
-        assert!(Settings::check(&kind).unwrap_err().contains("0 to 100"));
-        kind.program_settings.as_mut().unwrap()["kept_percent"] = 80.into();
-        let settings: Settings = settings_of(&kind).unwrap();
-        assert_eq!((settings.whole_chars, settings.kept_percent), (100, 80));
+        assert_eq!(settings_of::<Settings>(&kind).unwrap().whole_chars, 8_000);
+        kind.program_settings.as_mut().unwrap()["whole_chars"] = 100.into();
+        assert_eq!(settings_of::<Settings>(&kind).unwrap().whole_chars, 100);
     }
 
     #[test]
