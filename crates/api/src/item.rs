@@ -320,6 +320,7 @@ impl From<types::ItemBody> for ItemBody {
                 asked,
                 prompt: _,
                 cause: _,
+                flaw: _,
             }) => {
                 let (value, refused, why) = match outcome {
                     types::DecisionOutcome::Value(value) => (Some(value), None, None),

@@ -2,7 +2,7 @@
 
 use entourage_llm::Error as ModelError;
 use entourage_store::Error as StoreError;
-use entourage_types::{StopReason, WaitingOn};
+use entourage_types::{AnswerFlaw, StopReason, WaitingOn};
 
 /// Why a program did not complete in this activation.
 #[derive(Debug)]
@@ -54,6 +54,8 @@ pub struct Stop {
     /// The cause in the original text of what failed, for logs and programs: a provider's text names models,
     /// addresses and accounts.
     pub cause: String,
+    /// What was wrong with a model's last answer, if that is known.
+    pub(crate) flaw: Option<AnswerFlaw>,
 }
 
 impl Stop {
@@ -61,13 +63,19 @@ impl Stop {
     #[must_use]
     pub fn new(reason: StopReason, cause: impl Into<String>) -> Self {
         let cause = cause.into();
-        Self { reason, text: cause.clone(), cause }
+        Self { reason, text: cause.clone(), cause, flaw: None }
     }
 
     /// Creates the stop of a model call that failed for good: `error` is the last error, `cause` lists all of
     /// them.
     pub(crate) fn of_model(error: &ModelError, cause: String) -> Self {
-        let reason = if error.is_empty() { StopReason::EmptyResponse } else { StopReason::ModelFailed };
-        Self { reason, text: error.for_people().to_owned(), cause }
+        let (reason, flaw) = match error {
+            ModelError::Empty { .. } => (StopReason::EmptyResponse, Some(AnswerFlaw::Empty)),
+            ModelError::AtTokenLimit { .. } | ModelError::TooLong { .. } => {
+                (StopReason::ModelFailed, Some(AnswerFlaw::CutOff))
+            }
+            _ => (StopReason::ModelFailed, None),
+        };
+        Self { reason, text: error.for_people().to_owned(), cause, flaw }
     }
 }

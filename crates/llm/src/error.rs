@@ -42,7 +42,24 @@ pub enum Error {
         /// The timeout that elapsed.
         after: Duration,
     },
-    /// The stream ended before the answer did, was empty, or did not decode.
+    /// The answer is whole, and has neither text nor a tool call.
+    #[error("{model}: the answer is empty: neither text nor a tool call")]
+    Empty {
+        /// Which model.
+        model: String,
+    },
+    /// The answer ended at the provider's limit of tokens for one answer.
+    #[error(
+        "{model}: the answer is cut off at the provider's limit of tokens for one answer, after {written}: ask for less at \
+         once, or use a model that writes more"
+    )]
+    AtTokenLimit {
+        /// Which model.
+        model: String,
+        /// How many tokens it has.
+        written: u64,
+    },
+    /// The stream ended before the answer did, or did not decode.
     #[error("{model}: the answer is {what}")]
     BadAnswer {
         /// Which model.
@@ -110,9 +127,6 @@ pub enum Missing {
     Model,
 }
 
-/// The prefix of [`Error::BadAnswer`]'s description for an empty answer.
-const EMPTY: &str = "empty";
-
 impl Error {
     /// Whether another attempt may help.
     #[must_use]
@@ -144,16 +158,11 @@ impl Error {
         )
     }
 
-    /// Returns the error for an empty answer.
+    /// Whether the model answered to its end, and the answer is of no use: another attempt is another answer, and no
+    /// repair of the connection.
     #[must_use]
-    pub fn empty(model: String) -> Self {
-        Self::BadAnswer { model, what: format!("{EMPTY}: neither text nor a tool call") }
-    }
-
-    /// Whether the model answered with nothing.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        matches!(self, Self::BadAnswer { what, .. } if what.starts_with(EMPTY))
+    pub const fn is_useless_answer(&self) -> bool {
+        matches!(self, Self::Empty { .. } | Self::AtTokenLimit { .. } | Self::TooLong { .. })
     }
 
     /// Returns a sentence for people who use agents. The provider's own message is for logs and programs: it
@@ -169,7 +178,10 @@ impl Error {
                 "the service behind the model could not be reached; check the network, or try again later"
             }
             Self::TimedOut { .. } => "the model did not answer in time; try again later",
-            Self::BadAnswer { .. } if self.is_empty() => "the model gave no answer; try again",
+            Self::Empty { .. } => "the model gave no answer; try again",
+            Self::AtTokenLimit { .. } => {
+                "the model's answer was cut off at the limit of one answer; ask for less at once"
+            }
             Self::BadAnswer { .. } => "the model's answer could not be read; try again",
             Self::TooLong { .. } => "the model's answer had no end and was cut off; ask for less at once",
             Self::Denied { lack: Missing::Key, .. } => {

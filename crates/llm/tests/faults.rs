@@ -24,7 +24,7 @@ async fn call(provider: Provider, answer: Answer) -> Result<Reply> {
 
 async fn bad_answer(provider: Provider, answer: Answer) -> String {
     match call(provider, answer).await {
-        Err(error @ Error::BadAnswer { .. }) => {
+        Err(error @ (Error::BadAnswer { .. } | Error::Empty { .. } | Error::AtTokenLimit { .. })) => {
             assert!(error.is_retryable());
             error.to_string()
         }

@@ -28,6 +28,19 @@ pub struct Decision {
     /// Why no model answered, for logs and programs: it names models, addresses and accounts.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cause: Option<String>,
+    /// What was wrong with the model's last answer, if there was one and it could not be used for what it was.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub flaw: Option<AnswerFlaw>,
+}
+
+/// What is wrong with an answer that a model gave to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerFlaw {
+    /// It is empty.
+    Empty,
+    /// It was cut off at the limit of one answer.
+    CutOff,
 }
 
 /// What a program wanted decided. With the items before it, its request is rebuilt from nothing else.

@@ -84,7 +84,7 @@ pub use chat::{Chat, ChatStatus};
 pub use context::{Context, ContextEntry, ContextPolicy, Section, Sessions};
 pub use counter::{Counter, CounterStatus};
 pub use day::{Day, Hour};
-pub use decision::{Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
+pub use decision::{AnswerFlaw, Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
 pub use document::{
     Change, DOCUMENT_BYTES, DOCUMENT_NAME_CHARS, DOCUMENTS_OF_PROJECT, Document, DocumentHead,
@@ -119,7 +119,7 @@ pub use plain::{LONGEST_NAME, is_storable_name, plain};
 pub use post::{Post, PostBody};
 pub use program::ProgramName;
 pub use project::{KeptStatus, Project};
-pub use project_chat::{Act, ActNumbers, ActOutcome, ProjectChat, ProposedChange};
+pub use project_chat::{Act, ActNumbers, ActOutcome, ProjectChat, ProposedChange, ProposedTarget};
 pub use question::{About, Answer, Proposal, Question, QuestionStatus, Verdict};
 pub use report::{UsageBy, UsageRow};
 pub use run::{Run, StopReason};

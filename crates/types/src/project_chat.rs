@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentId, Columns, DocumentId, EntityKind, KeptStatus, Owner, Project, ProjectId, Record, RunId, Sha256,
-    Time, status::words,
+    AgentId, Columns, DocumentId, EntityKind, KeptStatus, Owner, Project, ProjectId, Record, RunId, Time,
+    status::words,
 };
 
 /// A chat about the documents of a project (S5-R008): an agent at the top of a tree, and the project that it works on.
@@ -33,11 +33,21 @@ pub struct ProjectChat {
 pub struct ProposedChange {
     /// What the user was asked.
     pub prompt: String,
-    /// The document that would change, and its version when the user was asked; none for a new document.
+    /// The document that would change; none for a new document.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub target: Option<(DocumentId, u64)>,
-    /// The digest of the decision that proposed it.
-    pub digest: Sha256,
+    pub target: Option<ProposedTarget>,
+    /// What would be changed, as it was decided; empty if that was not said.
+    #[serde(default)]
+    pub change: String,
+}
+
+/// A document that would change, as it was when the user was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProposedTarget {
+    /// Which document.
+    pub document: DocumentId,
+    /// Its version.
+    pub version: u64,
 }
 
 impl ProjectChat {

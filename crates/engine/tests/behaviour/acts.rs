@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use entourage_engine::{Client, DocumentChange, ExpectedVersion, Kinds, NewAct, NewProject, Page};
+use entourage_engine::{Client, DocumentChange, Error, ExpectedVersion, Kinds, NewAct, NewProject, Page};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
 use entourage_testkit::{Fault, World, crash_stride, quiet};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{
-    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, Status,
-    ToolSpec, tool_names,
+    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, ProposedTarget,
+    Status, ToolSpec, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -272,7 +272,12 @@ async fn a_chat_goes_on_unless_it_is_unknown_or_of_another_project() {
     assert_eq!(third.number, 3);
     let eve = place.world.engine().client(Owner::new("eve"));
     let stolen = eve.act(NewAct { chat: Some(first.agent), ..place.message("Mine?") }, None).await;
-    assert!(stolen.is_err(), "neither the chat nor the project is hers");
+    let stolen = stolen.unwrap_err();
+    assert!(matches!(stolen, Error::NotFound { .. }), "neither the chat nor the project is hers: {stolen}");
+    let own = new_project(&eve, "Own").await;
+    let named = NewAct { chat: Some(first.agent), project: Some(own.id), ..place.message("Mine?") };
+    let hers = eve.act(named, None).await.unwrap().chat;
+    assert_ne!(hers, first.agent, "another owner's chat is an unknown one");
     let nowhere = NewAct { project: None, ..place.message("Where?") };
     assert!(place.client().act(nowhere, None).await.unwrap_err().to_string().contains("project"));
     assert!(place.client().act(place.message(" \n"), None).await.is_err());
@@ -285,15 +290,15 @@ async fn a_chat_goes_on_unless_it_is_unknown_or_of_another_project() {
 async fn a_confirmation_proposes_and_asks_again_if_the_document_changed_since() {
     let propose = json!({
         "pending_confirmation": true, "should_edit": true, "document_id": 1,
-        "confirmation_prompt": "I'll remove the soup. Should I proceed?",
+        "confirmation_prompt": "I'll remove the soup. Should I proceed?", "change_summary": "Remove the soup.",
     });
-    let edit = json!({ "should_edit": true, "document_id": 1, "intent_statement": "I'll remove the soup." });
+    let edit = json!({ "should_edit": true, "document_id": 1, "change_summary": "Remove the soup." });
     let model = ScriptedModel::deciding(move |request| {
         let said = |words: &str| matches!(request.messages.last(), Some(Message::User(text)) if text.contains(words));
         Some(Ok(Script::text(match is_decision(request) {
             true if said("Yes.") => edit.to_string(),
             true => propose.to_string(),
-            false => "Nothing left.".to_owned(),
+            false => "Gone.".to_owned(),
         })))
     });
     let place = Place::of(model).await;
@@ -302,8 +307,8 @@ async fn a_confirmation_proposes_and_asks_again_if_the_document_changed_since() 
         (text.as_str(), act.outcome),
         ("I'll remove the soup. Should I proceed?", ActOutcome::Confirmation)
     );
-    let target = Some((place.recipes.head.id, 1));
-    assert_eq!(chat.proposal.as_ref().unwrap().target, target);
+    let target = |version| Some(ProposedTarget { document: place.recipes.head.id, version });
+    assert_eq!(chat.proposal.as_ref().unwrap().target, target(1));
     assert_eq!(place.recipes().await, place.recipes, "nothing is touched");
     // Somebody changes it meanwhile: the yes is for another text.
     let change =
@@ -313,11 +318,110 @@ async fn a_confirmation_proposes_and_asks_again_if_the_document_changed_since() 
     let (act, text, again) = place.act(yes()).await;
     assert_eq!(act.outcome, ActOutcome::Confirmation, "{text}");
     assert!(text.contains("has changed since"), "{text}");
-    assert_eq!(again.proposal.unwrap().target, Some((place.recipes.head.id, 2)));
+    assert_eq!(again.proposal.unwrap().target, target(2));
     assert_eq!(place.recipes().await.head.version, 2);
     let (act, _, done) = place.act(yes()).await;
     assert_eq!((act.outcome, done.proposal), (ActOutcome::Updated, None));
-    assert_eq!(place.recipes().await.content, "Nothing left.");
+    assert_eq!(place.recipes().await.content, "Gone.", "less than half is left: that was confirmed");
+}
+
+/// A yes confirms one change of one document: whatever else is decided then may lose no more than usual.
+///
+/// Shows: S5-R064, S5-R127.
+#[tokio::test]
+async fn a_confirmation_covers_no_other_change_and_no_other_document() {
+    let long = "# Budget\n\nRent, food, trains, books.\n";
+    for (document, change, is_done) in
+        [(1, "Remove the soup.", true), (1, "Translate it.", false), (2, "Remove the soup.", false)]
+    {
+        let propose = json!({
+            "pending_confirmation": true, "should_edit": true, "document_id": 1, "change_summary": "Remove the soup.",
+        });
+        let edit = json!({ "should_edit": true, "document_id": document, "change_summary": change });
+        let model = ScriptedModel::deciding(move |request| {
+            let said = |words: &str| matches!(request.messages.last(), Some(Message::User(text)) if text.contains(words));
+            Some(Ok(Script::text(match is_decision(request) {
+                true if said("No! Something else.") => edit.to_string(),
+                true => propose.to_string(),
+                false => "S".to_owned(),
+            })))
+        });
+        let place = Place::of(model).await;
+        let budget = place.client().create_document(new(place.project.id, "Budget", long)).await.unwrap();
+        let (_, _, chat) = place.act(place.message("Remove the soup.")).await;
+        let answer = NewAct { chat: Some(chat.agent), ..place.message("No! Something else.") };
+        let (act, text, _) = place.act(answer).await;
+        assert_eq!(act.outcome == ActOutcome::Updated, is_done, "{document} {change}: {text}");
+        assert_eq!(place.recipes().await.content == "S", is_done);
+        assert_eq!(place.client().document(budget.head.id).await.unwrap(), budget);
+    }
+}
+
+/// An answer of no use is an answer: another one is not asked for (S5-R117), and the user reads what became of it.
+///
+/// Shows: S5-R064, S5-R117, S5-R120.
+#[tokio::test]
+async fn a_second_answer_of_no_use_is_not_asked_for_again() {
+    let edit = json!({ "should_edit": true, "document_id": 1 });
+    let cut = || ModelError::AtTokenLimit { model: "m".into(), written: 9 };
+    for (second, outcome, said) in [
+        (Ok(Script::text(" \n")), ActOutcome::NotUpdated, "came back empty"),
+        (Err(cut()), ActOutcome::NotUpdated, "cut off before its end"),
+        (
+            Err(ModelError::Refused { model: "m".into(), cause: "400".into() }),
+            ActOutcome::ModelFailed,
+            "sorry",
+        ),
+    ] {
+        let decision = edit.to_string();
+        let model = ScriptedModel::deciding(move |request| {
+            Some(if is_decision(request) { Ok(Script::text(decision.clone())) } else { second.clone() })
+        });
+        let place = Place::of(model).await;
+        let (act, text, _) = place.act(place.message("Salt the soup.")).await;
+        assert_eq!(act.outcome, outcome, "{text}");
+        assert!(text.contains(said), "{text}");
+        assert_eq!(place.model.requests().len(), 2, "{text}");
+        assert_eq!(act.decision["should_edit"], true);
+        assert_eq!(act.decision["error"].is_string(), outcome == ActOutcome::ModelFailed, "{}", act.decision);
+        assert_eq!(place.recipes().await, place.recipes);
+    }
+}
+
+/// A document of more characters than the kind says is changed in places.
+///
+/// Shows: S5-R028, S5-R061.
+#[tokio::test]
+async fn a_long_document_is_changed_in_places() {
+    let long = format!("# Long\n\n{}\nThe end.\n", "A line of it.\n".repeat(700));
+    let edit = json!({ "should_edit": true, "document_id": 2 });
+    for (answer, expected) in [
+        (
+            json!({ "edits": [{ "old": "The end.", "new": "An end." }] }),
+            Some(long.replace("The end.", "An end.")),
+        ),
+        (json!({ "edits": [{ "old": "A line of it.", "new": "?" }] }), None),
+        (json!({ "content": long.replace('A', "B") }), Some(long.replace('A', "B"))),
+    ] {
+        let (decision, answer) = (edit.to_string(), answer.to_string());
+        let model = ScriptedModel::deciding(move |request| {
+            let schema = request.output_schema.as_ref().unwrap();
+            let is_rewrite = schema["properties"]["edits"].is_object();
+            Some(Ok(Script::text(if is_rewrite { answer.clone() } else { decision.clone() })))
+        });
+        let place = Place::of(model).await;
+        let document = place.client().create_document(new(place.project.id, "Long", &long)).await.unwrap();
+        let (act, text, _) = place.act(place.message("Change the end.")).await;
+        let now = place.client().document(document.head.id).await.unwrap();
+        assert_eq!(now.content, expected.clone().unwrap_or(long.clone()), "{text}");
+        assert_eq!(act.outcome == ActOutcome::Updated, expected.is_some(), "{text}");
+        let requests = place.model.requests();
+        assert_eq!(requests.len(), 2);
+        let Some(Message::User(read)) = requests[0].messages.last() else { panic!("{:?}", requests[0]) };
+        assert!(read.len() < long.len() && read.contains("The end."), "the decision reads an excerpt");
+        let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
+        assert!(read.contains(&long), "the change is made to the whole");
+    }
 }
 
 /// Less than half of a text is kept only where the user has said yes to that.

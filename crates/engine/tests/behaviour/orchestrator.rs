@@ -587,7 +587,7 @@ async fn each_model_error_has_its_own_sentence_for_the_user() {
             "could not be reached",
         ),
         (ModelError::TimedOut { model: model.clone(), after: wait }, "did not answer in time"),
-        (ModelError::empty(model.clone()), "gave no answer"),
+        (ModelError::Empty { model: model.clone() }, "gave no answer"),
         (ModelError::BadAnswer { model: model.clone(), what: cause.clone() }, "could not be read"),
     ];
     let builtin = quiet(Kinds::builtin());

@@ -45,11 +45,8 @@ impl Answer {
             Some(
                 "length" | "max_tokens" | "incomplete" | "model_length" | "model_context_window_exceeded",
             ) => {
-                let written = self.usage.output;
-                return Err(failure.bad(&format!(
-                    "cut off at the provider's limit of tokens for one answer, after {written}: ask for less at once, or \
-                     use a model that writes more"
-                )));
+                let (model, written) = (failure.model.to_owned(), self.usage.output);
+                return Err(Error::AtTokenLimit { model, written });
             }
             Some(word @ ("content_filter" | "refusal")) => {
                 let cause = format!("the provider's content filter stopped the answer ({word})");
@@ -61,7 +58,7 @@ impl Answer {
             Some(_) => {}
         }
         if self.calls.is_empty() && self.text.trim().is_empty() {
-            return Err(failure.bad("empty: neither text nor a tool call"));
+            return Err(Error::Empty { model: failure.model.to_owned() });
         }
         if self.calls.len() > MOST_CALLS {
             return Err(failure.too_many_calls());

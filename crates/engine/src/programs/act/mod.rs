@@ -17,8 +17,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
-    ActOutcome, Document, DocumentId, Kind, Message, NewDocument, ProposedChange, Shrink, check_rewrite,
-    tool_names,
+    ActOutcome, Document, DocumentId, Kind, Message, NewDocument, ProposedChange, ProposedTarget, Shrink,
+    check_rewrite, tool_names,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
@@ -26,17 +26,16 @@ use tokio::sync::Semaphore;
 use super::Program;
 use crate::{
     Interrupt,
-    digest::sha256,
     run::{
-        AboutProject, CallResult, Conversation, DecisionRequest, DecisionView, Reader, Run, TextRequest,
-        Together,
+        AboutProject, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run,
+        TextRequest, Together,
     },
 };
 use decision::ActDecision;
 use intent::{Intent, with_results};
 use outcome::{EditError, Outcome, Web};
 use prompt::{Surroundings, WebResults};
-use proposal::{Proposal, TargetState};
+use proposal::TargetState;
 use rewrite::{Rewrite, RewriteForm};
 use settings::Settings;
 
@@ -87,7 +86,7 @@ impl Program for Act {
         let (decision, done) = match decided {
             Ok(decision) => {
                 let done = acting.carry_out(run, &decision).await?;
-                (decision.whole, done)
+                (done.decision(decision.whole), done)
             }
             Err(why) => (json!({ "error": why }), Done::said(Outcome::ModelFailed(why))),
         };
@@ -123,6 +122,16 @@ struct Done {
 impl Done {
     const fn said(outcome: Outcome) -> Self {
         Self { outcome, web: Web::NotSearched, write: None, proposal: None }
+    }
+}
+
+impl Done {
+    /// What was decided, with the error if no model did its part of it (S5-R120).
+    fn decision(&self, mut whole: Value) -> Value {
+        if let (Outcome::ModelFailed(why), Some(fields)) = (&self.outcome, whole.as_object_mut()) {
+            fields.insert("error".to_owned(), why.as_str().into());
+        }
+        whole
     }
 }
 
@@ -167,14 +176,13 @@ impl Acting {
     }
 
     /// What the user was asked to confirm in the last message.
-    fn proposed(&self) -> Option<Proposal> {
-        let ProposedChange { prompt, target, .. } = self.about.chat.record.proposal.clone()?;
-        Some(Proposal { prompt, target })
+    fn proposed(&self) -> Option<&ProposedChange> {
+        self.about.chat.record.proposal.as_ref()
     }
 
     /// What the model decides (S5-R037 to S5-R040); none of a decision that failed is asked for again (S5-R117).
     async fn decide(&self, run: &mut Run<'_>) -> Result<Result<ActDecision, String>, Interrupt> {
-        let text = prompt::decision(&self.message.text, self.around(), self.proposed().as_ref());
+        let text = prompt::decision(&self.message.text, self.around(), self.proposed());
         let request = DecisionRequest {
             instructions: self.settings.decide.clone(),
             view: DecisionView { conversation: Conversation::Before(HISTORY), text },
@@ -217,9 +225,10 @@ impl Acting {
     /// Asks the user to confirm a change (S5-R082). The proposal holds for the document as it is now.
     fn ask(&self, prompt: String, decision: &ActDecision) -> Done {
         let document = decision.document_id.as_ref().and_then(|id| id.resolve(self.documents()));
-        let target = document.map(|document| (document.head.id, document.head.version));
-        let digest = sha256(&decision.whole.to_string());
-        let proposal = Some(ProposedChange { prompt: prompt.clone(), target, digest });
+        let target = document
+            .map(|document| ProposedTarget { document: document.head.id, version: document.head.version });
+        let change = decision.change().unwrap_or_default().to_owned();
+        let proposal = Some(ProposedChange { prompt: prompt.clone(), target, change });
         Done { proposal, ..Done::said(Outcome::Confirmation(prompt)) }
     }
 
@@ -262,22 +271,23 @@ impl Acting {
         };
         let name = document.head.name.clone();
         // A yes holds for the document as it was when the user was asked (K34).
-        let proposal = self.proposed();
-        if let Some(proposal) =
-            proposal.as_ref().filter(|proposal| proposal.target.is_some_and(|(of, _)| of == id))
-            && proposal.state(self.documents()) == TargetState::Changed
+        if let Some(asked) = self.proposed()
+            && asked.target.is_some_and(|target| target.document == id)
+            && proposal::state(asked, self.documents()) == TargetState::Changed
         {
             let prompt =
-                format!("The document '{name}' has changed since I asked you. {}", proposal.prompt.trim());
+                format!("The document '{name}' has changed since I asked you. {}", asked.prompt.trim());
             return Ok(self.ask(prompt, decision));
         }
         let written = match self.rewrite(run, document, found, decision).await? {
             Ok(written) => written,
-            Err(why) => return Ok(Done::said(Outcome::ModelFailed(why))),
+            Err(failed) => return Ok(Done::said(Outcome::unwritten(name, failed))),
         };
-        // Much may go only where the user has said yes to that.
+        // Much may go only where the user has said yes to just that.
+        let change = decision.change().unwrap_or_default();
+        let is_confirmed = |asked| proposal::is_confirmed(asked, &document.head, change);
         let limit = Shrink::Limited { kept_percent: run.kind().limits.min_kept_percent };
-        let shrink = if proposal.is_some() { Shrink::Intended } else { limit };
+        let shrink = if self.proposed().is_some_and(is_confirmed) { Shrink::Intended } else { limit };
         let content = written.apply(&document.content).and_then(|content| {
             check_rewrite(&document.content, &content, shrink)?;
             if content == document.content { Err(EditError::Same) } else { Ok(content) }
@@ -301,7 +311,7 @@ impl Acting {
         document: &Document,
         found: &Found,
         decision: &ActDecision,
-    ) -> Result<Result<Rewrite, String>, Interrupt> {
+    ) -> Result<Result<Rewrite, DecisionFailed>, Interrupt> {
         let current = &document.content;
         let name = format!("rewrite of version {}", document.head.version);
         let form = RewriteForm::for_content(current, self.settings.whole_chars);
@@ -314,7 +324,7 @@ impl Acting {
                 let (temperature, reader) = (Some(TEMPERATURE), Reader::Program);
                 let request = TextRequest { instructions, view, temperature, reader };
                 let text = run.write(&name, request).await?;
-                text.map(|text| Rewrite::from_markdown(&text, current)).map_err(|failed| failed.why)
+                text.map(|text| Rewrite::from_markdown(&text, current))
             }
             RewriteForm::Edits => {
                 let request = DecisionRequest {
@@ -325,7 +335,7 @@ impl Acting {
                     attempts: 1,
                 };
                 let edits = run.decide(&name, request).await?;
-                edits.map(|edits| Rewrite::from_json(&edits)).map_err(|failed| failed.why)
+                edits.map(|edits| Rewrite::from_json(&edits))
             }
         })
     }

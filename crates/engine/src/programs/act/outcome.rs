@@ -1,9 +1,9 @@
 //! What an act came to.
 
-use entourage_types::{ActOutcome, RewriteError};
+use entourage_types::{ActOutcome, AnswerFlaw, RewriteError};
 
 use super::decision::ActDecision;
-use crate::Error;
+use crate::{Error, run::DecisionFailed};
 
 /// What an act came to. Whether the web was searched is known of what succeeded alone, so that no text tells of a failure
 /// and of a search (S5-R092).
@@ -80,6 +80,8 @@ pub(crate) enum EditError {
     Changed,
     /// The model came back with no text (S5-R064).
     Empty,
+    /// The new text was cut off at the model's limit.
+    CutOff,
     /// The model's change has no place in the text.
     Misplaced,
     /// Less of the text would be left than the kind allows, and the user has not said yes to that.
@@ -113,6 +115,15 @@ impl Outcome {
     pub(crate) fn updated(name: String, decision: &ActDecision, web: Web) -> Self {
         let summary = decision.content_summary.as_ref().or(decision.change_summary.as_ref()).cloned();
         Self::Updated { name, intent: decision.intent_statement.clone(), summary, web }
+    }
+
+    /// No new text was written for the document of this name.
+    pub(crate) fn unwritten(name: String, failed: DecisionFailed) -> Self {
+        match failed.flaw {
+            Some(AnswerFlaw::Empty) => Self::NotUpdated { name, why: EditError::Empty },
+            Some(AnswerFlaw::CutOff) => Self::NotUpdated { name, why: EditError::CutOff },
+            None => Self::ModelFailed(failed.why),
+        }
     }
 
     /// What it came to, as it is kept.

@@ -1,16 +1,6 @@
 //! A change that the user was asked to confirm.
 
-use entourage_types::{Document, DocumentId};
-
-/// A change that the user was asked to confirm in the last message, and that is not done yet. What they answer is
-/// decided anew; a yes holds for the document as it was then (S5-R127).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Proposal {
-    /// What the user was asked.
-    pub(crate) prompt: String,
-    /// The document that would change, and its version at that time; none for a new document.
-    pub(crate) target: Option<(DocumentId, u64)>,
-}
+use entourage_types::{Document, DocumentHead, ProposedChange, ProposedTarget};
 
 /// How the document of a proposal is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,38 +13,67 @@ pub(crate) enum TargetState {
     Gone,
 }
 
-impl Proposal {
-    /// Returns the document that would change, if it is among these.
-    pub(crate) fn document<'a>(&self, documents: &'a [Document]) -> Option<&'a Document> {
-        let (id, _) = self.target?;
-        documents.iter().find(|document| document.head.id == id)
-    }
+/// Returns the document that would change, if it is among these.
+pub(crate) fn target<'a>(proposed: &ProposedChange, documents: &'a [Document]) -> Option<&'a Document> {
+    let ProposedTarget { document, .. } = proposed.target?;
+    documents.iter().find(|found| found.head.id == document)
+}
 
-    /// Returns how the document is now that would change.
-    pub(crate) fn state(&self, documents: &[Document]) -> TargetState {
-        match (self.target, self.document(documents)) {
-            (None, _) => TargetState::Unchanged,
-            (Some((_, version)), Some(document)) if document.head.version == version => {
-                TargetState::Unchanged
-            }
-            (Some(_), Some(_)) => TargetState::Changed,
-            (Some(_), None) => TargetState::Gone,
-        }
+/// Returns how the document is now that would change: what the user answers is decided anew, and a yes holds for the
+/// document as it was when they were asked (S5-R127).
+pub(crate) fn state(proposed: &ProposedChange, documents: &[Document]) -> TargetState {
+    match (proposed.target, target(proposed, documents)) {
+        (None, _) => TargetState::Unchanged,
+        (Some(asked), Some(document)) if document.head.version == asked.version => TargetState::Unchanged,
+        (Some(_), Some(_)) => TargetState::Changed,
+        (Some(_), None) => TargetState::Gone,
     }
+}
+
+/// Whether this change of a document is the one that the user was asked to confirm: of that document as it was, and in
+/// the words in which it was decided.
+pub(crate) fn is_confirmed(proposed: &ProposedChange, document: &DocumentHead, change: &str) -> bool {
+    let asked = ProposedTarget { document: document.id, version: document.version };
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let change = words(change);
+    proposed.target == Some(asked) && !change.is_empty() && words(&proposed.change) == change
 }
 
 #[cfg(test)]
 mod tests {
+    use entourage_types::DocumentId;
+
     use super::{super::tests::document, *};
+
+    fn proposed(document: Option<DocumentId>, version: u64) -> ProposedChange {
+        let target = document.map(|document| ProposedTarget { document, version });
+        ProposedChange { prompt: "Should I proceed?".into(), target, change: "Remove the soup.".into() }
+    }
 
     #[test]
     fn a_proposal_holds_for_the_version_that_it_was_made_for() {
         let documents = [document(1, "Recipes"), document(2, "Budget")];
-        let of = |target| Proposal { prompt: "Should I proceed?".into(), target }.state(&documents);
         let id = documents[1].head.id;
-        assert_eq!(of(None), TargetState::Unchanged);
-        assert_eq!(of(Some((id, 1))), TargetState::Unchanged);
-        assert_eq!(of(Some((id, 2))), TargetState::Changed);
-        assert_eq!(of(Some((DocumentId::new(), 1))), TargetState::Gone);
+        for (document, version, expected) in [
+            (None, 1, TargetState::Unchanged),
+            (Some(id), 1, TargetState::Unchanged),
+            (Some(id), 2, TargetState::Changed),
+            (Some(DocumentId::new()), 1, TargetState::Gone),
+        ] {
+            assert_eq!(state(&proposed(document, version), &documents), expected);
+        }
+    }
+
+    #[test]
+    fn a_yes_confirms_that_change_of_that_document_and_no_other() {
+        let (asked, other) = (document(1, "Recipes").head, document(2, "Budget").head);
+        let of_asked = proposed(Some(asked.id), 1);
+        assert!(is_confirmed(&of_asked, &asked, " remove  the soup.\n"));
+        assert!(!is_confirmed(&of_asked, &asked, "Translate the soup."));
+        assert!(!is_confirmed(&of_asked, &other, "Remove the soup."));
+        assert!(!is_confirmed(&proposed(Some(asked.id), 2), &asked, "Remove the soup."));
+        assert!(!is_confirmed(&proposed(None, 1), &asked, "Remove the soup."));
+        let silent = ProposedChange { change: String::new(), ..of_asked };
+        assert!(!is_confirmed(&silent, &asked, ""), "what was not said was not confirmed");
     }
 }

@@ -92,6 +92,9 @@ fn not_updated(name: &str, why: &EditError) -> String {
         EditError::Empty => {
             "The new text came back empty, so I left the document as it is. Please try again."
         }
+        EditError::CutOff => {
+            "The new text was cut off before its end, so I left the document as it is. Please ask for a smaller change."
+        }
         EditError::Misplaced => {
             "I couldn't find the place for the change in its text, so I left the document as it is. Please tell me \
              which part you mean."
@@ -323,6 +326,10 @@ like 'Create a document called Recipes'."
             (
                 EditError::Empty,
                 "The new text came back empty, so I left the document as it is. Please try again.",
+            ),
+            (
+                EditError::CutOff,
+                "The new text was cut off before its end, so I left the document as it is. Please ask for a smaller change.",
             ),
             (
                 EditError::Misplaced,

@@ -23,7 +23,7 @@ type Result<T, E = StoreError> = std::result::Result<T, E>;
 impl Run<'_> {
     /// Commits how the activation ended.
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
-        let Stop { reason, text, cause } = match ended {
+        let Stop { reason, text, cause, .. } = match ended {
             Ok(text) => {
                 let reason =
                     self.limits().last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);

@@ -37,6 +37,14 @@ pub(in crate::run) enum Wanted<'a> {
 }
 
 impl Wanted<'_> {
+    /// Whether an answer of no use is followed by a request for another one.
+    const fn asks_again(&self) -> bool {
+        match self {
+            Self::Turn => true,
+            Self::Decision(prompt) => prompt.asks_again,
+        }
+    }
+
     /// The number of the item that shows the answer to the user, if one does; `next` is that of the next item.
     fn shown_in(&self, next: u64) -> Option<u64> {
         match self {
@@ -198,6 +206,9 @@ impl Run<'_> {
                 (tries.made, tries.kept.spent) = (tries.made + 1, tries.kept.spent + 1);
                 continue;
             }
+            if error.is_useless_answer() && !wanted.asks_again() {
+                return Err(tries.last_word(&error));
+            }
             tries.made += u32::from(is_attempt);
             let attempt = tries.made - tries.kept.spent;
             // A request that is refused for a fault of its own would be refused by other models too.
@@ -347,7 +358,7 @@ fn said_something(
     match answer {
         Ok(reply) if reply.calls.is_empty() && reply.text.trim().is_empty() => {
             wasted.push(reply.used());
-            Err(ModelError::empty(reply.model))
+            Err(ModelError::Empty { model: reply.model })
         }
         answer => answer,
     }

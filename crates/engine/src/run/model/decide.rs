@@ -4,7 +4,8 @@ use entourage_llm::{Message, Request};
 use entourage_store::Write;
 use entourage_tools::schema_of;
 use entourage_types::{
-    Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState, StopReason,
+    AnswerFlaw, Decision, DecisionOutcome, DecisionPrompt, DecisionReads, ItemBody, StepKey, StepState,
+    StopReason,
 };
 use futures::FutureExt;
 use schemars::JsonSchema;
@@ -109,6 +110,8 @@ pub struct DecisionFailed {
     pub why: String,
     /// The same for logs and programs, where it says more: it names models, addresses and accounts.
     pub cause: Option<String>,
+    /// What was wrong with the model's last answer, if there was one and it was of no use.
+    pub flaw: Option<AnswerFlaw>,
 }
 
 /// Ends the run of a program that cannot go on without the decision.
@@ -119,7 +122,7 @@ impl From<DecisionFailed> for Interrupt {
             Some(why) => DecisionFailed { why, cause: None, ..failed }.to_string(),
             None => text.clone(),
         };
-        Self::Stopped(Stop { reason: StopReason::ModelFailed, text, cause })
+        Self::Stopped(Stop { text, ..Stop::new(StopReason::ModelFailed, cause) })
     }
 }
 
@@ -127,6 +130,8 @@ impl From<DecisionFailed> for Interrupt {
 pub(in crate::run) struct Prompt {
     pub(in crate::run) request: Request,
     pub(in crate::run) reader: Reader,
+    /// Whether an answer of no use is followed by a request for another one.
+    pub(in crate::run) asks_again: bool,
     pub(in crate::run) weight: usize,
 }
 
@@ -160,7 +165,7 @@ impl Run<'_> {
         Ok(match decision.outcome {
             DecisionOutcome::Value(value) => Ok(value),
             DecisionOutcome::Refused { why, .. } | DecisionOutcome::Failed(why) => {
-                Err(DecisionFailed { name: decision.name, why, cause: decision.cause })
+                Err(DecisionFailed { name: decision.name, why, cause: decision.cause, flaw: decision.flaw })
             }
         })
     }
@@ -198,7 +203,7 @@ impl Run<'_> {
         }
         let attempts = wanted.attempts;
         let recorded = self.recorded(wanted);
-        let mut request = self.prompt_of(&name, &recorded, reader);
+        let mut request = Prompt { reader, asks_again: attempts > 1, ..self.prompt_of(&name, &recorded) };
         let (items, run) = (self.items(), self.record.id);
         let mut given = u32::try_from(prompt::refused(items, run, &name).count()).unwrap_or(u32::MAX);
         // On record once, with the first answer.
@@ -211,7 +216,9 @@ impl Run<'_> {
                 Err(Interrupt::Stopped(stop))
                     if matches!(stop.reason, StopReason::ModelFailed | StopReason::EmptyResponse) =>
                 {
-                    return Ok((failed(name, stop.text, Some(stop.cause)), tries.max(1)));
+                    let flaw = stop.flaw;
+                    let decision = failed(name, stop.text, Some(stop.cause));
+                    return Ok((Decision { flaw, ..decision }, tries.max(1)));
                 }
                 Err(interrupt) => return Err(interrupt),
             };
@@ -230,7 +237,7 @@ impl Run<'_> {
             };
             let (used, asked) = (Some(reply.used()), Some(Box::new(asked)));
             let (name, prompt) = (name.clone(), recorded.take());
-            let decision = Decision { name, outcome, used, asked, prompt, cause: None };
+            let decision = Decision { name, outcome, used, asked, prompt, cause: None, flaw: None };
             let Some(why) = why else { return Ok((decision, tries)) };
             tracing::warn!(decision = decision.name, why, "a decision does not fit its schema; asking again");
             request.refuse(reply.text, &why);
@@ -267,7 +274,7 @@ impl Run<'_> {
         DecisionPrompt { instructions, schema, temperature, conversation, text: view.text }
     }
 
-    fn prompt_of(&self, name: &str, prompt: &DecisionPrompt, reader: Reader) -> Prompt {
+    fn prompt_of(&self, name: &str, prompt: &DecisionPrompt) -> Prompt {
         let rendered = RenderedDecision {
             kind: &self.kind,
             model: self.kind.model.clone(),
@@ -278,7 +285,7 @@ impl Run<'_> {
             max_tokens: None,
         };
         let request = rendered.request();
-        Prompt { weight: weight(&request), request, reader }
+        Prompt { weight: weight(&request), request, reader: Reader::Program, asks_again: true }
     }
 }
 
@@ -301,5 +308,6 @@ pub(in crate::run) fn weight(request: &Request) -> usize {
 
 /// Returns a decision that no model has answered.
 fn failed(name: String, why: String, cause: Option<String>) -> Decision {
-    Decision { name, outcome: DecisionOutcome::Failed(why), used: None, asked: None, prompt: None, cause }
+    let outcome = DecisionOutcome::Failed(why);
+    Decision { name, outcome, used: None, asked: None, prompt: None, cause, flaw: None }
 }

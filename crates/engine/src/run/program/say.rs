@@ -18,7 +18,7 @@ impl Run<'_> {
     /// Records, for logs and programs, why the run does without the model's text: a notice in the next
     /// commit.
     pub fn remark(&mut self, stop: Stop) {
-        let Stop { reason, text, cause } = stop;
+        let Stop { reason, text, cause, .. } = stop;
         tracing::warn!(%reason, cause, "sending the unedited result");
         self.add_once(
             StepKey::Remark,

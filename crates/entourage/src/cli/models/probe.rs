@@ -38,7 +38,7 @@ pub(crate) async fn call(choice: &Choice, model: &str) -> Result<String> {
     match answer.unwrap_or_else(|_| Err(Error::TimedOut { model: model.to_owned(), after: CALL })) {
         Ok(reply) => Ok(used(&reply.used())),
         // The answer was too long for so few tokens: the model exists, and it answers.
-        Err(Error::BadAnswer { .. }) if heard.answered => {
+        Err(Error::BadAnswer { .. } | Error::Empty { .. } | Error::AtTokenLimit { .. }) if heard.answered => {
             Ok(heard.wasted.as_ref().map_or_else(|| "one call".to_owned(), used))
         }
         Err(error) => Err(error),

@@ -46,7 +46,8 @@ fn prompts(place: Place, text: &str) -> Vec<(&'static str, String)> {
     let around = Surroundings { project: &project, documents: &documents, open: None };
     let found = at(Place::WebResult, "1. [Milk](https://milk.example)");
     let web = WebResults::Found(&found);
-    let proposal = Proposal { prompt: "Should I proceed?".to_owned(), target: None };
+    let prompt = "Should I proceed?".to_owned();
+    let proposal = ProposedChange { prompt, target: None, change: String::new() };
     let message = "Summarize my notes";
     let mut prompts = vec![
         ("rewrite", rewrite(message, &documents[1], Some("Add milk."), web, RewriteForm::Whole)),

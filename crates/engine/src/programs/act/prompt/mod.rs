@@ -6,10 +6,10 @@ mod section;
 #[cfg(test)]
 mod injections;
 
-use entourage_types::{Document, DocumentId, Project};
+use entourage_types::{Document, DocumentId, Project, ProposedChange};
 
 use super::{
-    proposal::{Proposal, TargetState},
+    proposal::{self, TargetState},
     rewrite::RewriteForm,
 };
 use documents::Shown;
@@ -43,13 +43,13 @@ pub(crate) enum WebResults<'a> {
 }
 
 /// The text of the request for a decision (S5-R029 to S5-R031, S5-R049).
-pub(crate) fn decision(message: &str, around: Surroundings<'_>, proposal: Option<&Proposal>) -> String {
+pub(crate) fn decision(message: &str, around: Surroundings<'_>, proposed: Option<&ProposedChange>) -> String {
     joined([
         Some(DATA.to_owned()),
         Some(project(around.project)),
         Some(documents::render(around, Shown::Excerpts)),
         open(around),
-        proposal.map(|proposal| pending(proposal, around.documents)),
+        proposed.map(|proposed| pending(proposed, around.documents)),
         Some(section("user_message", &[], message)),
         Some("Decide what is to be done about the user's message.".to_owned()),
     ])
@@ -119,13 +119,13 @@ fn open(around: Surroundings<'_>) -> Option<String> {
 }
 
 /// What the user was asked to confirm (S5-R127).
-fn pending(proposal: &Proposal, documents: &[Document]) -> String {
-    let id = proposal.document(documents).map(|document| document.head.number.to_string());
-    let (state, meaning) = match proposal.state(documents) {
+fn pending(proposed: &ProposedChange, documents: &[Document]) -> String {
+    let id = proposal::target(proposed, documents).map(|document| document.head.number.to_string());
+    let (state, meaning) = match proposal::state(proposed, documents) {
         TargetState::Unchanged => (
             "unchanged",
-            "Your last message asked the user to confirm this. If they agree, decide to do exactly this, and do not \
-             ask again. If they do not, it is not to be done.",
+            "Your last message asked the user to confirm this. If they agree, decide to do exactly this, with this \
+             change_summary word for word, and do not ask again. If they do not, it is not to be done.",
         ),
         TargetState::Changed => (
             "changed",
@@ -140,7 +140,11 @@ fn pending(proposal: &Proposal, documents: &[Document]) -> String {
     };
     let mut attributes = vec![("document_state", state)];
     attributes.extend(id.as_deref().map(|id| ("document", id)));
-    format!("{}\n{meaning}", section("pending_confirmation", &attributes, &proposal.prompt))
+    let asked = match proposed.change.as_str() {
+        "" => proposed.prompt.clone(),
+        change => format!("{}\n\nchange_summary: {change}", proposed.prompt),
+    };
+    format!("{}\n{meaning}", section("pending_confirmation", &attributes, &asked))
 }
 
 fn results(web: WebResults<'_>) -> Option<String> {

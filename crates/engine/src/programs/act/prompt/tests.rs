@@ -1,6 +1,6 @@
 //! Tests of the prompts, each written out.
 
-use entourage_types::{Owner, ProjectId, Time};
+use entourage_types::{Owner, ProjectId, ProposedTarget, Time};
 
 use super::*;
 use crate::programs::act::tests::document;
@@ -132,16 +132,19 @@ fn a_decision_reads_what_the_user_was_asked_to_confirm() {
     let documents = [written(2, "Budget", "", "Text.")];
     let around = Surroundings { project: &project, documents: &documents, open: None };
     let id = documents[0].head.id;
+    let target = |document, version| Some(ProposedTarget { document, version });
     for (target, opening, meaning) in [
-        (Some((id, 1)), "document_state=\"unchanged\" document=\"2\"", "do not ask again"),
-        (Some((id, 2)), "document_state=\"changed\" document=\"2\"", "ask again with pending_confirmation"),
-        (Some((DocumentId::new(), 1)), "document_state=\"gone\"", "it cannot be done"),
+        (target(id, 1), "document_state=\"unchanged\" document=\"2\"", "do not ask again"),
+        (target(id, 2), "document_state=\"changed\" document=\"2\"", "ask again with pending_confirmation"),
+        (target(DocumentId::new(), 1), "document_state=\"gone\"", "it cannot be done"),
         (None, "document_state=\"unchanged\"", "do not ask again"),
     ] {
-        let proposal = Proposal { prompt: "I'll remove <all>. Should I proceed?".to_owned(), target };
+        let prompt = "I'll remove <all>. Should I proceed?".to_owned();
+        let proposal = ProposedChange { prompt, target, change: "Remove <all>.".to_owned() };
         let prompt = decision("Yes", around, Some(&proposal));
         let section = format!(
-            "<pending_confirmation {opening}>\nI'll remove &lt;all&gt;. Should I proceed?\n</pending_confirmation>\n\
+            "<pending_confirmation {opening}>\nI'll remove &lt;all&gt;. Should I proceed?\n\n\
+             change_summary: Remove &lt;all&gt;.\n</pending_confirmation>\n\
              Your last message asked"
         );
         assert!(prompt.contains(&section) && prompt.contains(meaning), "{prompt}");
