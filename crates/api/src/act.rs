@@ -41,7 +41,7 @@ pub struct Act {
     pub decision: Option<Value>,
     /// Whether the web was searched, and gave results.
     pub web_search_performed: bool,
-    /// The document that was created or changed, as it is now.
+    /// The document that was created or changed, as the act left it.
     pub document: Option<Document>,
 }
 

@@ -19,6 +19,7 @@ mod documents;
 mod due;
 mod engine;
 mod error;
+mod fair_places;
 mod feed;
 mod guardrail;
 mod interventions;

@@ -26,7 +26,7 @@ pub struct Settings {
     /// are for the requests of one owner, for the connections without a token of one address, and for
     /// streams.
     pub connections: Option<usize>,
-    /// How many event streams and requests that wait for an agency's answer one owner may have open at once;
+    /// How many event streams and requests that wait for an answer of an agent one owner may have open at once;
     /// never more than half of the connections.
     pub streams: usize,
     /// How long the head of a request may take to arrive, and how long a connection may have no request; in

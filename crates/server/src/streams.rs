@@ -42,8 +42,8 @@ impl Streams {
         let of = open.get(client.owner()).map_or(0, |of| of.open);
         if of >= self.each {
             return Err(Problem::too_many_streams(format!(
-                "{of} streams of yours are open, as many as one owner may have; close one first. One stream \
-                 covers a whole tree; `server.streams` raises the limit"
+                "{of} streams and requests of yours wait for answers, as many as one owner may have; close one, or ask \
+                 again once one is answered. One stream covers a whole tree; `server.streams` raises the limit"
             )));
         }
         if all >= self.all {

@@ -161,6 +161,17 @@ async fn an_act_as_a_stream_ends_with_the_same_document() {
     assert_eq!(other.expect(422)["detail"][0]["loc"][0], "header");
     let messages = site.get("/api/agent/chats/1/messages").await.expect(200);
     assert_eq!(messages["data"].as_array().unwrap().len(), 2, "it was said once");
+    // What it did stays what it did, whatever is written since.
+    let edit =
+        json!({ "message": deciding(&json!({ "should_edit": true, "document_id": 1 })), "project_id": 1 });
+    let keyed = async || {
+        let request = site.request(Method::POST, "/api/agent/act").header("idempotency-key", "two");
+        send(request.json(&edit)).await.expect(200)
+    };
+    let first = keyed().await;
+    let change = site.request(Method::PUT, "/api/documents/1").header("if-match", "*");
+    send(change.json(&json!({ "name": "Renamed", "content": "Else." }))).await.expect(200);
+    assert_eq!(keyed().await, first);
 }
 
 /// An act answers with its own run, whatever else is said in the chat.

@@ -97,7 +97,7 @@ mod tests {
             owner: Owner::local(),
             agent: AgentId::new(),
             project: ProjectId::new(),
-            numbers: ActNumbers { chat: 3, project: 2, document: None },
+            numbers: ActNumbers { chat: 3, project: 2, document: None, version: None },
             decision,
             web_search_performed: true,
             document: None,

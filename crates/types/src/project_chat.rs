@@ -112,6 +112,9 @@ pub struct ActNumbers {
     /// That of the document that was created or changed.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub document: Option<u64>,
+    /// That of the version that it has since.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub version: Option<u64>,
 }
 
 words! {

@@ -17,14 +17,14 @@ impl Documents<'_> {
         self.write(edit.write(), commit).await.map(drop)
     }
 
-    /// The same for a program. Returns the number of the document.
+    /// The same for a program. Returns what is known of the document then, beside its text.
     ///
     /// # Errors
     /// As [`edit`](Self::edit).
-    pub(crate) async fn write(&self, write: &DocumentWrite, commit: &mut Commit) -> Result<u64> {
+    pub(crate) async fn write(&self, write: &DocumentWrite, commit: &mut Commit) -> Result<DocumentHead> {
         let (before, content, summary) = match write {
             DocumentWrite::Create { id, new } => {
-                return Ok(self.create(*id, new.clone(), commit).await?.head.number);
+                return Ok(self.create(*id, new.clone(), commit).await?.head);
             }
             DocumentWrite::Sections { document, edits, summary } => {
                 let before = self.read(*document).await?;
@@ -37,11 +37,11 @@ impl Documents<'_> {
                 (before, content.clone(), summary)
             }
         };
-        let number = before.record.head.number;
+        let head = before.record.head.clone();
         let (content, summary) = (Some(content), summary.clone());
         let what = DocumentChange { content, summary, ..DocumentChange::default() };
-        self.revise(before, what, Change::Edited, commit)?;
-        Ok(number)
+        let after = self.revise(before, what, Change::Edited, commit)?;
+        Ok(after.map_or(head, |after| after.head))
     }
 
     /// Reads a document with the version of its row.

@@ -1,6 +1,9 @@
 //! The document agent: one decision, at most one search, one change or none, one answer.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use entourage_engine::{Client, DocumentChange, Error, ExpectedVersion, Kinds, NewAct, NewProject, Page};
@@ -9,8 +12,8 @@ use entourage_store::MemoryStore;
 use entourage_testkit::{Fault, World, crash_stride, quiet};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{
-    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, ProposedTarget,
-    Status, ToolSpec, tool_names,
+    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, ProjectId,
+    ProposedTarget, Status, ToolSpec, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -422,6 +425,57 @@ async fn a_long_document_is_changed_in_places() {
         let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
         assert!(read.contains(&long), "the change is made to the whole");
     }
+}
+
+/// A project that is deleted while a message is acted upon takes the chat along, and the message ends all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_project_that_is_deleted_meanwhile_ends_the_act_with_an_answer() {
+    for decision in [
+        json!({ "should_edit": true, "document_id": 1 }),
+        json!({ "should_create": true, "document_name": "Stew" }),
+        json!({ "needs_clarification": true }),
+        json!({ "conversational_response": "Hello." }),
+    ] {
+        let client: Arc<OnceLock<(Client, ProjectId)>> = Arc::default();
+        let deleting = Arc::clone(&client);
+        let model = ScriptedModel::deciding(move |request| {
+            if is_decision(request) {
+                let (client, project) = deleting.get().unwrap().clone();
+                tokio::task::block_in_place(|| {
+                    tokio::runtime::Handle::current().block_on(client.delete_project(project)).unwrap();
+                });
+                return Some(Ok(Script::text(decision.to_string())));
+            }
+            Some(Ok(Script::text("# Soup\n\nWater, salt.\n")))
+        });
+        let place = Place::of(model).await;
+        client.set((place.client(), place.project.id)).ok().unwrap();
+        let accepted = place.client().act(place.message("Salt the soup."), None).await.unwrap();
+        place.world.ended(accepted.chat).await;
+        assert_eq!(
+            said(&place.client(), accepted.chat).await,
+            "The project of this chat was deleted. I changed nothing."
+        );
+        assert_eq!(place.world.audit().await, []);
+    }
+}
+
+/// What the model says of its change may be long; the summary of the version is not.
+#[tokio::test]
+async fn a_long_summary_is_cut_and_refuses_nothing() {
+    let long = "Add salt. ".repeat(100);
+    let edit = json!({ "should_edit": true, "document_id": 1, "change_summary": long });
+    let place = Place::of(deciding(edit, "# Soup\n\nWater, salt.\n")).await;
+    let (act, text, _) = place.act(place.message("Salt the soup.")).await;
+    assert_eq!(act.outcome, ActOutcome::Updated, "{text}");
+    let versions = place.client().document_versions(place.recipes.head.id, Page::all()).await.unwrap();
+    let summary = &versions.rows[1].summary;
+    assert!(summary.chars().count() == 500 && summary.ends_with('…'), "{summary}");
+    let create = json!({ "should_create": true, "document_name": "n".repeat(201), "intent_statement": long });
+    let place = Place::of(deciding(create, "unused")).await;
+    let (act, text, _) = place.act(place.message("Write.")).await;
+    assert_eq!(act.outcome, ActOutcome::NotCreated);
+    assert!(text.contains("201 characters"), "{text}");
 }
 
 /// Less than half of a text is kept only where the user has said yes to that.

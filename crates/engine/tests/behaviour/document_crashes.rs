@@ -34,10 +34,10 @@ async fn work(client: &Client) -> Result<()> {
         };
     }
     match client.document_named(kitchen.id, "Draft").await? {
-        Some(draft) => client.delete_document(draft.head.id).await?,
+        Some(draft) => client.delete_document(draft.head.id, ExpectedVersion::Any).await?,
         None => {
             let draft = client.create_document(new(kitchen.id, "Draft", "")).await?;
-            client.delete_document(draft.head.id).await?;
+            client.delete_document(draft.head.id, ExpectedVersion::Any).await?;
         }
     }
     Ok(())

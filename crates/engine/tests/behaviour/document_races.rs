@@ -154,7 +154,7 @@ async fn what_is_deleted_while_others_write_to_it_stays_deleted() {
         });
         let writers: Vec<_> = writers.collect();
         match round % 2 {
-            0 => client.delete_document(soup).await.unwrap(),
+            0 => client.delete_document(soup, ExpectedVersion::Any).await.unwrap(),
             _ => client.delete_project(kitchen).await.unwrap(),
         }
         for writer in writers {

@@ -226,7 +226,7 @@ async fn a_rewrite_of_a_document_that_was_changed_meanwhile_stores_nothing() {
     assert_eq!(client_document(&world, kitchen, "Soup").await, Some(("Beer.".to_owned(), 2)));
 
     let (output, world, kitchen) = meddled(RewriteDocument, rewrite, |client, _, soup| async move {
-        client.delete_document(soup).await.unwrap();
+        client.delete_document(soup, ExpectedVersion::Any).await.unwrap();
     })
     .await;
     assert!(output.error && output.text.contains("there is no document"), "{output:?}");

@@ -265,7 +265,7 @@ async fn a_name_is_unique_in_its_project_however_it_is_spelled() {
     client.change_document(bread.head.id, renamed("Straße"), ExpectedVersion::Any).await.unwrap();
     let undone = client.undo_document(soup.head.id, 1, ExpectedVersion::Any).await;
     assert!(matches!(undone, Err(Error::NameInUse { .. })), "another document has the name by now");
-    client.delete_document(bread.head.id).await.unwrap();
+    client.delete_document(bread.head.id, ExpectedVersion::Any).await.unwrap();
     client.undo_document(soup.head.id, 1, ExpectedVersion::Any).await.unwrap();
     let next = client.create_document(new(kitchen.id, "Bread", "")).await.unwrap();
     assert_eq!(
@@ -347,7 +347,10 @@ async fn an_owner_has_projects_and_documents_that_no_other_owner_sees() {
     assert!(is_missing(eve.document_versions(id, Page::default()).await));
     assert!(is_missing(eve.document_version(id, 1).await));
     assert!(is_missing(eve.export_document(id).await) && is_missing(eve.export_project(kitchen.id).await));
-    assert!(is_missing(eve.delete_document(id).await) && is_missing(eve.delete_project(kitchen.id).await));
+    assert!(
+        is_missing(eve.delete_document(id, ExpectedVersion::Any).await)
+            && is_missing(eve.delete_project(kitchen.id).await)
+    );
     assert_eq!(eve.projects(Page::default()).await.unwrap().rows, []);
     assert_eq!(eve.document_named(kitchen.id, "Soup").await.unwrap(), None);
     let theirs = new_project(&eve, "Kitchen").await;
@@ -369,10 +372,10 @@ async fn what_is_deleted_is_gone_with_all_below_it() {
     for id in [soup, bread, roses] {
         client.change_document(id, content("Changed."), ExpectedVersion::Any).await.unwrap();
     }
-    client.delete_document(soup).await.unwrap();
+    client.delete_document(soup, ExpectedVersion::Any).await.unwrap();
     assert!(is_missing(client.document_version(soup, 1).await) && is_missing(client.document(soup).await));
     assert!(is_missing(client.change_document(soup, content("Again."), ExpectedVersion::Any).await));
-    assert!(is_missing(client.delete_document(soup).await));
+    assert!(is_missing(client.delete_document(soup, ExpectedVersion::Any).await));
     client.delete_project(kitchen.id).await.unwrap();
     assert!(is_missing(client.document(bread).await) && is_missing(client.document_version(bread, 2).await));
     assert!(is_missing(client.create_document(new(kitchen.id, "Late", "")).await));
@@ -456,6 +459,6 @@ async fn a_project_has_a_thousand_documents_and_not_one_more_whoever_is_first() 
     assert_eq!((created, refused), (2, 6));
     let documents = client.documents(kitchen.id).await.unwrap();
     assert!(documents.iter().map(|document| document.head.number).eq(1..=1000));
-    client.delete_document(documents[0].head.id).await.unwrap();
+    client.delete_document(documents[0].head.id, ExpectedVersion::Any).await.unwrap();
     client.create_document(new(kitchen.id, "There is room", "")).await.unwrap();
 }

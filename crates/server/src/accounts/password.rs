@@ -6,6 +6,7 @@ use argon2::{
 };
 use entourage_types::{PasswordHash, composed};
 use secrecy::{ExposeSecret, SecretString};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{Problem, blocking_work_limit::BlockingWorkLimit};
 
@@ -15,6 +16,8 @@ const LONGEST: usize = 128;
 
 /// The hashes under way in this process: each takes 19 MiB, and a core for a moment.
 static HASHES: BlockingWorkLimit = BlockingWorkLimit::new(2);
+/// How many wait for these at most: some seconds of work.
+static WAITING: Semaphore = Semaphore::const_new(64);
 
 /// A hash that takes as long to verify as any other, for emails without an account. Nobody knows its password, and
 /// whether one matches makes no difference.
@@ -42,6 +45,7 @@ impl Password {
 
     /// Its hash under a salt of its own.
     pub(crate) async fn hash(self) -> Result<PasswordHash, Problem> {
+        let _waits = place()?;
         let hashed: Result<phc::PasswordHash, _> =
             HASHES.run(move || Argon2::default().hash_password(self.0.expose_secret().as_bytes())).await;
         hashed.map(|hash| PasswordHash::new(hash.to_string())).map_err(|error| failed(&error))
@@ -49,6 +53,7 @@ impl Password {
 
     /// Whether this is the password of a hash; of none it is not, which takes as long.
     pub(crate) async fn matches(self, hash: Option<PasswordHash>) -> Result<bool, Problem> {
+        let _waits = place()?;
         let verified = HASHES.run(move || {
             let hash = phc::PasswordHash::new(hash.as_ref().map_or(OF_NOBODY, PasswordHash::expose))?;
             Argon2::default().verify_password(self.0.expose_secret().as_bytes(), &hash)
@@ -59,6 +64,11 @@ impl Password {
             Err(error) => Err(failed(&error)),
         }
     }
+}
+
+/// A place among those that wait for a hash.
+fn place() -> Result<SemaphorePermit<'static>, Problem> {
+    WAITING.try_acquire().map_err(|_| Problem::busy("too many people log in at the moment; try again"))
 }
 
 fn failed(error: &HashError) -> Problem {

@@ -37,6 +37,26 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
     }
 }
 
+/// The same where it is not needed: without it, any version will do.
+pub(crate) struct IfMatchAny(pub(crate) ExpectedVersion);
+
+impl<S: Send + Sync> FromRequestParts<S> for IfMatchAny {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+        if !parts.headers.contains_key(IF_MATCH) {
+            return Ok(Self(ExpectedVersion::Any));
+        }
+        IfMatch::from_request_parts(parts, state).await.map(|IfMatch(expected)| Self(expected))
+    }
+}
+
+impl IntoParams for IfMatchAny {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        vec![header(Required::False)]
+    }
+}
+
 fn expected(value: &str) -> Option<ExpectedVersion> {
     if value.trim() == "*" {
         return Some(ExpectedVersion::Any);
@@ -49,16 +69,19 @@ fn expected(value: &str) -> Option<ExpectedVersion> {
 
 impl IntoParams for IfMatch {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let text =
-            ObjectBuilder::new().schema_type(Type::String).pattern(Some(r#"^(\*|(W/)?"[0-9]{1,18}")$"#));
-        let header = ParameterBuilder::new()
-            .name("If-Match")
-            .parameter_in(ParameterIn::Header)
-            .required(Required::True)
-            .description(Some(
-                "The `ETag` of the document as it was read, or `*` to change it whatever it says by now.",
-            ))
-            .schema(Some(text));
-        vec![header.build()]
+        vec![header(Required::True)]
     }
+}
+
+fn header(required: Required) -> Parameter {
+    let text = ObjectBuilder::new().schema_type(Type::String).pattern(Some(r#"^(\*|(W/)?"[0-9]{1,18}")$"#));
+    ParameterBuilder::new()
+        .name("If-Match")
+        .parameter_in(ParameterIn::Header)
+        .required(required)
+        .description(Some(
+            "The `ETag` of the document as it was read, or `*` to change it whatever it says by now.",
+        ))
+        .schema(Some(text))
+        .build()
 }

@@ -163,6 +163,18 @@ impl Problem {
         Self { more: Box::new(More { place, ..*self.more }), ..self }
     }
 
+    /// The same without what the request said, for bodies with secrets.
+    pub(crate) fn without_values(mut self) -> Self {
+        if self.document.kind == kind::bad_body() || self.document.kind == kind::bad_json() {
+            "send an object with `email` and `password`, both strings, and nothing else"
+                .clone_into(&mut self.document.detail);
+            if self.more.place.sort != MistakeSort::Missing {
+                self.more.place.fields.clear();
+            }
+        }
+        self
+    }
+
     /// Says which version the document has by now.
     fn of_version(self, version: u64) -> Self {
         Self { more: Box::new(More { version: Some(version), ..*self.more }), ..self }

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc};
 
 use axum::{
     Json,
-    extract::{FromRequestParts, State},
+    extract::{FromRequest, FromRequestParts, Request, State},
     http::{StatusCode, request::Parts},
 };
 use entourage_engine::Error as EngineError;
@@ -15,15 +15,13 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use super::{
-    Routes,
-    document_agent::failures::{Details, InConflict},
-};
+use super::Routes;
 use crate::{
     Problem,
     accounts::{Accounts, Password},
     active_request::ActiveRequest,
     extract::Body,
+    problem::{Detail, ValidationDetail},
     state::AppState,
 };
 
@@ -68,6 +66,20 @@ fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D:
     match Value::deserialize(deserializer)? {
         Value::String(text) => Ok(text.into()),
         _ => Err(D::Error::custom("`password` must be a string")),
+    }
+}
+
+/// The credentials in a body. What is wrong with one is said without repeating it: it may hold a password anywhere.
+struct Given(Credentials);
+
+impl FromRequest<AppState> for Given {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, served: &AppState) -> Result<Self, Problem> {
+        Body::from_request(request, served)
+            .await
+            .map(|Body(given)| Self(given))
+            .map_err(Problem::without_values)
     }
 }
 
@@ -119,12 +131,22 @@ impl Open {
 #[utoipa::path(
     post, path = "/api/auth/register", tag = "accounts", operation_id = "register",
     request_body = Credentials, security(()),
-    responses((status = 201, description = "A token of the new account.", body = AccessToken), Details, InConflict)
+    responses(
+        (status = 201, description = "A token of the new account.", body = AccessToken),
+        (status = 404, description = "Registration is off.", body = Detail),
+        (status = 409, description = "There is an account with this email already.", body = Detail),
+        (status = 422, description = "The email or the password is not valid; the detail says what would be.",
+            body = ValidationDetail),
+        (status = 429, description = "Too many attempts with this email or from this address. `Retry-After` says \
+            when to try again.", body = Detail),
+        (status = 503, description = "Too many people log in at once, or the server is stopping.", body = Detail),
+        (status = "default", description = "Anything else.", body = Detail),
+    )
 )]
 async fn register(
     open: Open,
     State(served): State<AppState>,
-    Body(given): Body<Credentials>,
+    Given(given): Given,
 ) -> Result<(StatusCode, Json<AccessToken>), Problem> {
     let (email, password) = open.attempt(&given, &served)?;
     let account = match served.engine.create_account(email, password.hash().await?).await {
@@ -144,12 +166,22 @@ async fn register(
 #[utoipa::path(
     post, path = "/api/auth/login", tag = "accounts", operation_id = "login",
     request_body = Credentials, security(()),
-    responses((status = 200, description = "A token of the account.", body = AccessToken), Details)
+    responses(
+        (status = 200, description = "A token of the account.", body = AccessToken),
+        (status = 401, description = "No account has this email and this password.", body = Detail),
+        (status = 404, description = "Registration is off.", body = Detail),
+        (status = 422, description = "The email or the password is not valid; the detail says what would be.",
+            body = ValidationDetail),
+        (status = 429, description = "Too many attempts with this email or from this address. `Retry-After` says \
+            when to try again.", body = Detail),
+        (status = 503, description = "Too many people log in at once, or the server is stopping.", body = Detail),
+        (status = "default", description = "Anything else.", body = Detail),
+    )
 )]
 async fn login(
     open: Open,
     State(served): State<AppState>,
-    Body(given): Body<Credentials>,
+    Given(given): Given,
 ) -> Result<Json<AccessToken>, Problem> {
     let (email, password) = open.attempt(&given, &served)?;
     let account = served.engine.account(&email).await?;

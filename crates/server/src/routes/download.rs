@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use crate::streams::Opened;
 use axum::{
     body::{Body, Bytes},
     http::{
@@ -25,17 +26,23 @@ pub(super) fn markdown(file: ExportedFile) -> Response {
 
 /// The documents of a project as an archive, each read when it is sent: a project may be larger than the memory. If the
 /// store fails in between, the connection breaks off, so that no one takes a part for the whole.
-pub(super) fn archive(export: ProjectExport) -> Response {
+pub(super) fn archive(export: ProjectExport, opened: Opened) -> Response {
     let name = format!("{}.zip", export.name);
     let written = Written::default();
     let writer = ZipWriter::new_stream(written.clone());
-    let pieces = stream::unfold(Some((export, writer, written)), |open| async move {
-        let (export, writer, written) = open?;
-        match next_piece(export, writer, &written).await {
-            Ok((piece, rest)) => Some((Ok(piece), rest.map(|(export, writer)| (export, writer, written)))),
-            Err(error) => {
-                tracing::error!(%error, "an export breaks off");
-                Some((Err(error), None))
+    let pieces = stream::unfold(Some((export, writer, written)), move |open| {
+        // It counts among the long responses of its owner until it is sent.
+        let _opened = &opened;
+        async move {
+            let (export, writer, written) = open?;
+            match next_piece(export, writer, &written).await {
+                Ok((piece, rest)) => {
+                    Some((Ok(piece), rest.map(|(export, writer)| (export, writer, written))))
+                }
+                Err(error) => {
+                    tracing::error!(%error, "an export breaks off");
+                    Some((Err(error), None))
+                }
             }
         }
     });

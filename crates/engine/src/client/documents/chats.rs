@@ -10,7 +10,7 @@ impl Client {
     /// A page of the chats about a project.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn project_chats(&self, project: ProjectId, page: Page) -> Result<Narrowed<ProjectChat>> {
         self.project(project).await?;
         self.searched(RecordFilter { page, ..RecordFilter::of(Project::as_parent(project)) }).await

@@ -1,6 +1,6 @@
 //! What differs between two versions of a document.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use entourage_store::Error as StoreError;
 use entourage_types::{DocumentId, DocumentVersion};
@@ -9,6 +9,8 @@ use similar::{ChangeTag, TextDiff};
 use super::super::Client;
 use crate::Result;
 
+/// After this time the rest is shown as one change: texts of many lines that differ everywhere take long.
+const LONGEST: Duration = Duration::from_secs(1);
 /// So many unchanged lines stand around changed ones.
 const AROUND: usize = 3;
 
@@ -79,7 +81,7 @@ fn compare(one: &DocumentVersion, other: &DocumentVersion) -> DocumentDiff {
     let replaced = |before: &String, after: &String| {
         (before != after).then(|| Replaced { before: before.clone(), after: after.clone() })
     };
-    let diff = TextDiff::from_lines(&one.content, &other.content);
+    let diff = TextDiff::configure().timeout(LONGEST).diff_lines(&one.content, &other.content);
     let hunks = diff.grouped_ops(AROUND).into_iter().filter_map(|group| {
         let first = group.first()?;
         let lines = group.iter().flat_map(|op| diff.iter_changes(op)).map(|change| {

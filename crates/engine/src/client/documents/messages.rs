@@ -1,7 +1,10 @@
 //! What was said in a chat about the documents of a project.
 
 use entourage_store::ItemQuery;
-use entourage_types::{Act, AgentId, Author, Document, Item, ItemBody, Level, ProjectChat, RunId, Time};
+use entourage_types::{
+    Act, AgentId, Author, Document, DocumentHead, DocumentVersion, Item, ItemBody, Level, ProjectChat, RunId,
+    Time,
+};
 
 use super::super::{Client, Speaker};
 use crate::Result;
@@ -33,7 +36,7 @@ pub struct ProjectMessage {
 pub struct ActResult {
     /// The answer, with what was decided.
     pub answer: ProjectMessage,
-    /// The document that was created or changed, as it is now (S5-R111).
+    /// The document that was created or changed, as the act left it (S5-R111); none, too, if it was deleted since.
     pub document: Option<Document>,
 }
 
@@ -79,12 +82,28 @@ impl Client {
             return Ok(None);
         };
         let Some(answer) = self.message_of(said).await? else { return Ok(None) };
-        let document = match answer.act.as_ref().and_then(|act| act.document) {
-            // It may have been deleted since.
-            Some(document) => self.engine.store().record(&self.scope, document).await?,
+        let document = match &answer.act {
+            Some(act) => self.document_of(act).await?,
             None => None,
         };
         Ok(Some(ActResult { answer, document }))
+    }
+
+    /// The document of an act as it left it, whatever was written since; none if it was deleted.
+    async fn document_of(&self, act: &Act) -> Result<Option<Document>> {
+        let Some(id) = act.document else { return Ok(None) };
+        let store = self.engine.store();
+        let Some(now) = store.record::<Document>(&self.scope, id).await? else { return Ok(None) };
+        let Some(number) = act.numbers.version.filter(|version| *version != now.head.version) else {
+            return Ok(Some(now));
+        };
+        let then: Option<DocumentVersion> =
+            store.record(&self.scope, DocumentVersion::id_of(id, number)).await?;
+        Ok(then.map(|then| {
+            let DocumentVersion { number, name, standing_instruction, at, content, .. } = then;
+            let head = DocumentHead { name, standing_instruction, version: number, updated: at, ..now.head };
+            Document { head, content }
+        }))
     }
 
     /// What an item shows in such a chat, if it shows anything.

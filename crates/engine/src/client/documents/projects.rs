@@ -4,7 +4,7 @@ use entourage_store::{Commit, Expect, Page, RecordFilter, Write, counter::next_n
 use entourage_types::{Project, ProjectId, Record, RecordWrite, UniqueName, check_description, checked_name};
 
 use super::super::{Client, Narrowed};
-use crate::{Error, Result, documents::Refused};
+use crate::{Result, documents::Refused};
 
 /// A project that is to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Client {
     /// Creates a project, with the next number of this owner's projects.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name or a description that cannot be kept; [`Error::NameInUse`].
+    /// [`Error::Invalid`](crate::Error::Invalid) for a name or a description that cannot be kept; [`Error::NameInUse`](crate::Error::NameInUse).
     pub async fn create_project(&self, new: NewProject) -> Result<Project> {
         let name = checked_name(&new.name)?;
         check_description(&new.description)?;
@@ -58,7 +58,7 @@ impl Client {
     /// One project (S5-R022).
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn project(&self, id: ProjectId) -> Result<Project> {
         self.record(id).await
     }
@@ -82,7 +82,7 @@ impl Client {
     /// Changes the name or the description of a project. A change that changes nothing writes nothing.
     ///
     /// # Errors
-    /// [`Error::NotFound`]; [`Error::Invalid`] for a name or a description that cannot be kept; [`Error::NameInUse`].
+    /// [`Error::NotFound`](crate::Error::NotFound); [`Error::Invalid`](crate::Error::Invalid) for a name or a description that cannot be kept; [`Error::NameInUse`](crate::Error::NameInUse).
     pub async fn change_project(&self, id: ProjectId, change: ProjectChange) -> Result<Project> {
         let ProjectChange { name, description } = change;
         let name = name.map(|name| checked_name(&name)).transpose()?;
@@ -110,21 +110,26 @@ impl Client {
     /// created at the same moment. Its name is free then; its number is not given again.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn delete_project(&self, id: ProjectId) -> Result<()> {
-        self.prune::<Project>(id).await
+        self.prune(id, |_: &Project| Ok(())).await
     }
 
-    /// Removes a record of this owner with all that belongs to it, whatever was written to it meanwhile.
-    pub(super) async fn prune<R: Record>(&self, id: impl ToString) -> Result<()> {
+    /// Removes a record of this owner with all that belongs to it, if it may be removed as it is then.
+    pub(super) async fn prune<R: Record>(
+        &self,
+        id: impl ToString,
+        may_go: impl Fn(&R) -> Result<()>,
+    ) -> Result<()> {
         let id = id.to_string();
         loop {
             let found = self.versioned::<R>(&id).await?;
+            may_go(&found.record)?;
             let mut commit = Commit::new(self.engine.now()).expect(Expect::version::<R>(&id, found.version));
             commit.push(Write::PruneEntity(R::KIND, id.clone()));
             match self.commit_named(commit, "").await {
                 Err(Refused::Again) => {}
-                Err(Refused::For(error)) => return Err::<(), Error>(error),
+                Err(Refused::For(error)) => return Err(error),
                 Ok(()) => return Ok(()),
             }
         }

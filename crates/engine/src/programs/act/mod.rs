@@ -12,20 +12,19 @@ mod reply;
 mod rewrite;
 mod settings;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
+use entourage_store::Error as StoreError;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
-    ActOutcome, Document, DocumentId, Kind, Message, NewDocument, ProposedChange, ProposedTarget, Shrink,
-    check_rewrite, tool_names,
+    ActOutcome, Document, DocumentId, EntityKind, Kind, Message, NewDocument, Output, ProposedChange,
+    ProposedTarget, SUMMARY_CHARS, Shrink, check_rewrite, tool_names,
 };
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
 
 use super::Program;
 use crate::{
-    Interrupt,
+    Error, Interrupt,
+    fair_places::FairPlaces,
     run::{
         AboutProject, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run,
         TextRequest, Together,
@@ -44,28 +43,29 @@ const HISTORY: u32 = 10;
 /// The sampling temperature of decisions (S5-R039).
 const TEMPERATURE: f64 = 0.5;
 /// What the user reads in a chat without a project.
-const NO_PROJECT: &str = "There is no project that this chat is about any more, so I have changed nothing.";
+const NO_PROJECT: &str = "The project of this chat was deleted. I changed nothing.";
 
-/// How many requests are made at once unless another number is set (S5-R041).
-const REQUESTS: usize = 10;
+/// How many messages are acted upon at once unless another number is set (S5-R041).
+const ACTS: usize = 10;
 
 /// The program `act` (S5, step 3): one decision, at most one search, one change or none, one answer.
 pub struct Act {
-    /// Who may ask a model now.
-    places: Arc<Semaphore>,
+    /// Who may work now.
+    places: FairPlaces,
 }
 
 impl Act {
-    /// A program that makes at most so many requests to models at once, for all its runs together (S5-R041).
+    /// A program that acts upon at most so many messages at once, for all its runs together (S5-R041): each holds the
+    /// documents of its project in memory, and asks a model for at most one thing at a time. Owners take turns.
     #[must_use]
-    pub fn new(requests_at_once: usize) -> Self {
-        Self { places: Arc::new(Semaphore::new(requests_at_once.clamp(1, Semaphore::MAX_PERMITS))) }
+    pub fn new(at_once: usize) -> Self {
+        Self { places: FairPlaces::new(at_once) }
     }
 }
 
 impl Default for Act {
     fn default() -> Self {
-        Self::new(REQUESTS)
+        Self::new(ACTS)
     }
 }
 
@@ -77,11 +77,11 @@ impl Program for Act {
             return Ok(text);
         }
         let settings: Settings = run.settings()?;
+        let _place = run.place_among(&self.places).await?;
         let (Some(message), Some(about)) = (run.message(), run.about_project().await?) else {
             return Ok(run.say(NO_PROJECT));
         };
-        let places = Arc::clone(&self.places);
-        let acting = Acting { places, settings, message, about };
+        let acting = Acting { settings, message, about };
         let decided = acting.decide(run).await?;
         let (decision, done) = match decided {
             Ok(decision) => {
@@ -104,7 +104,6 @@ impl Program for Act {
 
 /// A message that is acted upon.
 struct Acting {
-    places: Arc<Semaphore>,
     settings: Settings,
     message: Message,
     about: AboutProject,
@@ -190,7 +189,6 @@ impl Acting {
             temperature: Some(TEMPERATURE),
             attempts: 1,
         };
-        let _place = run.place_among(&self.places).await?;
         Ok(match run.decide("decision", request).await? {
             Ok(value) => Ok(ActDecision::read(value)),
             Err(failed) => Err(failed.why),
@@ -216,7 +214,13 @@ impl Acting {
     async fn search(&self, run: &mut Run<'_>, query: Option<&str>) -> Result<Found, Interrupt> {
         let Some(query) = query else { return Ok(Found::Nothing) };
         let call = run.call("search", tool_names::WEB_SEARCH, json!({ "query": query })).await?;
+        let is_empty = |output: &Output| {
+            let results = output.details.as_ref().and_then(|details| details.get("results"));
+            results.and_then(Value::as_array).is_some_and(Vec::is_empty)
+        };
         Ok(match call {
+            // What the tool says then is for a model that may search again.
+            CallResult::Returned(output) if !output.error && is_empty(&output) => Found::Nothing,
             CallResult::Returned(output) if !output.error => Found::Results(output.text),
             _ => Found::Failed,
         })
@@ -250,7 +254,7 @@ impl Acting {
             name: name.clone(),
             standing_instruction,
             content: with_results(content, results),
-            summary: decision.intent_statement.clone().unwrap_or_default(),
+            summary: in_short(decision.intent_statement.as_deref()),
         };
         let web = found.web();
         let write = Some(DocumentWrite::Create { id: DocumentId::new(), new });
@@ -295,7 +299,7 @@ impl Acting {
         Ok(match content {
             Err(why) => Done::said(Outcome::NotUpdated { name, why }),
             Ok(content) => {
-                let summary = decision.change().unwrap_or_default().to_owned();
+                let summary = in_short(decision.change());
                 let (at, web) = (document.head.version, found.web());
                 let write = Some(DocumentWrite::Rewrite { document: id, at, content, summary });
                 Done { outcome: Outcome::updated(name, decision, web), web, write, proposal: None }
@@ -317,7 +321,6 @@ impl Acting {
         let form = RewriteForm::for_content(current, self.settings.whole_chars);
         let text = prompt::rewrite(&self.message.text, document, decision.change(), found.results(), form);
         let view = DecisionView { conversation: Conversation::None, text };
-        let _place = run.place_among(&self.places).await?;
         Ok(match form {
             RewriteForm::Whole => {
                 let instructions = self.settings.rewrite.clone();
@@ -358,7 +361,6 @@ impl Acting {
         let instructions = self.settings.converse.clone();
         let (temperature, reader) = (Some(TEMPERATURE), Reader::User);
         let request = TextRequest { instructions, view, temperature, reader };
-        let _place = run.place_among(&self.places).await?;
         let outcome = match run.write("answer", request).await? {
             Ok(answer) => Outcome::Conversation(answer),
             Err(failed) => Outcome::ModelFailed(failed.why),
@@ -375,13 +377,14 @@ impl Acting {
             let document = write.as_ref().map(DocumentWrite::document);
             let searched = web == Web::Searched;
             let act = run.act(&self.about, decision.clone(), searched, (outcome.kind(), document));
-            let records = self.about.chat_with(proposal.clone(), act.at)?.into_iter().collect();
+            let records = vec![self.about.chat_with(proposal.clone(), act.at)?];
             let (act, document) = (Some(act), write.take());
             match run.say_with(&text, &Together { document, act, records }).await? {
                 Ok(()) => {
                     self.log(&outcome, web);
                     return Ok(text);
                 }
+                Err(refusal) if is_without_project(&refusal) => return Ok(run.say(NO_PROJECT)),
                 Err(refusal) => {
                     (outcome, proposal) = (outcome.refused(&refusal), None);
                     web = Web::NotSearched;
@@ -399,6 +402,24 @@ impl Acting {
             tracing::warn!(chat, project, "no model gave an answer about documents that could be used");
         }
         tracing::info!(chat, project, %outcome, searched, "a message about documents was acted upon");
+    }
+}
+
+/// Whether a commit is refused because the project was deleted, with its chats, while the message was acted upon.
+fn is_without_project(refusal: &Error) -> bool {
+    match refusal {
+        Error::NotFound { noun, .. } => *noun == EntityKind::PROJECT.as_str(),
+        Error::Store(StoreError::OtherVersion { kind, .. }) => *kind == EntityKind::PROJECT_CHAT,
+        _ => false,
+    }
+}
+
+/// The summary of a version, from what the model said at any length.
+fn in_short(said: Option<&str>) -> String {
+    let line = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SUMMARY_CHARS - 1) {
+        Some((end, _)) if line[end..].chars().count() > 1 => format!("{}…", &line[..end]),
+        _ => line,
     }
 }
 

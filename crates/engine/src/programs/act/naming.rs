@@ -93,9 +93,9 @@ const TRAILING: &[&str] = &[
     "from", "about", "at", "by", "new", "document", "doc", "file",
 ];
 
-/// Returns the name of the document that a decision about this message creates, of at most
-/// [`DOCUMENT_NAME_CHARS`] characters and on one line: the first of the decision's own (S5-R067), that of its intent
-/// statement (S5-R068, S5-R069), that of the message (S5-R070), and the next number (S5-R071).
+/// Returns the name of the document that a decision about this message creates, on one line: the first of the decision's own (S5-R067), that of its intent
+/// statement (S5-R068, S5-R069), that of the message (S5-R070), and the next number (S5-R071). One that was found in a sentence has at
+/// most [`DOCUMENT_NAME_CHARS`] characters; one that was decided is not cut, and may be refused.
 pub(crate) fn name_for(decision: &ActDecision, message: &str, documents: &[Document]) -> String {
     let given = || unquoted(&on_one_line(decision.document_name.as_deref()?));
     let stated = || in_statement(&on_one_line(decision.intent_statement.as_deref()?));
@@ -188,11 +188,12 @@ fn quoted(text: &str) -> Option<String> {
 
 /// Returns a name that a sentence may end with, without the end of the sentence.
 fn out_of_sentence(text: &str) -> Option<String> {
-    unquoted(text.trim_end_matches(['.', ',', ';', ':', '!', '?', ' ']))
+    let name = unquoted(text.trim_end_matches(['.', ',', ';', ':', '!', '?', ' ']))?;
+    let end = name.char_indices().nth(DOCUMENT_NAME_CHARS).map_or(name.len(), |(at, _)| at);
+    Some(name[..end].trim_end().to_owned())
 }
 
-/// Returns a name without the quotation marks and blanks around it, and without what is longer than a name may be; none
-/// if nothing is left.
+/// Returns a name without the quotation marks and blanks around it; none if nothing is left.
 fn unquoted(text: &str) -> Option<String> {
     let mut name = text.trim();
     while let Some(inner) =
@@ -200,8 +201,6 @@ fn unquoted(text: &str) -> Option<String> {
     {
         name = inner.trim();
     }
-    let end = name.char_indices().nth(DOCUMENT_NAME_CHARS).map_or(name.len(), |(at, _)| at);
-    let name = name[..end].trim_end();
     let says_something =
         |c: char| !c.is_ascii_punctuation() && QUOTES.iter().all(|(a, b)| c != *a && c != *b);
     name.contains(says_something).then(|| name.to_owned())
@@ -259,7 +258,8 @@ mod tests {
         for blank in ["''", "\"  \"", "...", "'\u{1}'", "***"] {
             assert_eq!(name(Some(blank), None, ""), "Document 2", "{blank:?}");
         }
-        assert_eq!(name(Some(&"é".repeat(500)), None, ""), "é".repeat(DOCUMENT_NAME_CHARS));
+        let long = "é".repeat(500);
+        assert_eq!(name(Some(&long), None, ""), long, "it is refused, and not called something else");
     }
 
     /// Shows: S5-R068, S5-R069, S5-R072.
@@ -346,9 +346,14 @@ mod tests {
             &format!("add {long}"),
             "new é'",
         ] {
-            for name in [name(None, Some(text), ""), name(None, None, text), name(Some(text), None, "")] {
-                let chars = name.chars().count();
-                assert!((1..=DOCUMENT_NAME_CHARS).contains(&chars), "{text:?}: {name:?}");
+            let found = [name(None, Some(text), ""), name(None, None, text)];
+            let longest = found.iter().map(|name| name.chars().count()).max();
+            assert!(
+                longest.is_some_and(|chars| (1..=DOCUMENT_NAME_CHARS).contains(&chars)),
+                "{text:?}: {found:?}"
+            );
+            for name in found.into_iter().chain([name(Some(text), None, "")]) {
+                assert!(!name.is_empty(), "{text:?}");
                 assert!(!name.contains(char::is_control) && name.trim() == name, "{text:?}: {name:?}");
             }
         }

@@ -26,7 +26,7 @@ pub(crate) struct AboutProject {
 }
 
 impl AboutProject {
-    /// The chat with the change that the user is asked to confirm now, if there is one.
+    /// The chat after an act at this time, with the change that the user is asked to confirm now, if there is one.
     ///
     /// # Errors
     /// None in practice: records are plain data.
@@ -34,13 +34,10 @@ impl AboutProject {
         &self,
         proposal: Option<ProposedChange>,
         at: Time,
-    ) -> serde_json::Result<Option<RecordWrite>> {
+    ) -> serde_json::Result<RecordWrite> {
         let Versioned { record, version } = &self.chat;
-        if record.proposal == proposal {
-            return Ok(None);
-        }
         let chat = ProjectChat { proposal, updated: at, ..record.clone() };
-        Ok(Some(RecordWrite::of(&chat)?.at_version(*version)))
+        Ok(RecordWrite::of(&chat)?.at_version(*version))
     }
 }
 
@@ -63,6 +60,7 @@ impl Run<'_> {
                 chat: about.chat.record.number,
                 project: about.project.number,
                 document: None,
+                version: None,
             },
             decision,
             web_search_performed,

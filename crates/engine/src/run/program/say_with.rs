@@ -68,16 +68,17 @@ impl Run<'_> {
         loop {
             let at = self.engine.now();
             let mut commit = self.fenced(at);
-            let mut number = None;
+            let mut written = None;
             if let Some(write) = &together.document {
                 match Documents::of(&*store, &owner, editor).write(write, &mut commit).await {
                     Err(Error::Store(failure)) => return Err(failure.into()),
                     Err(refusal) => return Ok(Err(refusal)),
-                    Ok(given) => number = Some(given),
+                    Ok(head) => written = Some(head),
                 }
             }
             if let Some(act) = &together.act {
-                let numbers = ActNumbers { document: number, ..act.numbers };
+                let (document, version) = written.map(|head| (head.number, head.version)).unzip();
+                let numbers = ActNumbers { document, version, ..act.numbers };
                 commit.record(RecordWrite::of(&Act { numbers, at, ..act.clone() })?);
             }
             together.records.iter().for_each(|record| commit.record(record.clone()));

@@ -82,7 +82,9 @@ impl Export {
             (Some(document), project) => vec![document.document(&backend, project.as_ref()).await?.id],
             (None, Some(project)) => {
                 let project = project.project(&backend).await?;
-                backend.documents(project.id).await?.into_iter().map(|document| document.id).collect()
+                // The oldest first: a later document takes no name away from an earlier one.
+                let documents = backend.documents(project.id).await?;
+                documents.into_iter().rev().map(|document| document.id).collect()
             }
             (None, None) => Vec::new(),
         };
@@ -174,7 +176,12 @@ fn unused(name: &str, given: &mut HashSet<String>) -> String {
 fn save(path: &Path, file: &ExportedFile, existing: Existing) -> io::Result<ExportOutcome> {
     let new = |path: &Path| {
         let mut new = OpenOptions::new().write(true).create_new(true).open(path)?;
-        new.write_all(file.content.as_bytes())
+        let written = new.write_all(file.content.as_bytes());
+        if written.is_err() {
+            // Half a file would be taken for one that is to be kept.
+            let _ = fs::remove_file(path);
+        }
+        written
     };
     match new(path) {
         Ok(()) => Ok(ExportOutcome::Written),

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IfMatch, Number},
+    extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny, Number},
     page::{Paging, checked_limit},
     problem::etag,
     state::AppState,
@@ -143,11 +143,15 @@ async fn change(
 /// Delete a document with all its versions
 #[utoipa::path(
     delete, path = "/api/documents/{id}", tag = "document agent", operation_id = "deleteNumberedDocument",
-    params(("id" = schema::DocumentNumber, Path, description = "The document.")),
-    responses((status = 204, description = "The document is deleted."), Details)
+    params(("id" = schema::DocumentNumber, Path, description = "The document."), IfMatchAny),
+    responses((status = 204, description = "The document is deleted."), Details, OutOfDate)
 )]
-async fn delete(caller: Caller, Id(Number(id)): Id<Number>) -> Result<StatusCode, Problem> {
+async fn delete(
+    caller: Caller,
+    Id(Number(id)): Id<Number>,
+    IfMatchAny(expected): IfMatchAny,
+) -> Result<StatusCode, Problem> {
     let head = caller.client.document_numbered(id).await?;
-    caller.client.delete_document(head.id).await?;
+    caller.client.delete_document(head.id, expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,6 +1,6 @@
 //! Documents as files.
 
-use axum::response::Response;
+use axum::{extract::State, response::Response};
 use entourage_api::schema;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -33,7 +33,12 @@ async fn document(caller: Caller, Id(Number(id)): Id<Number>) -> Result<Response
     params(("id" = schema::ProjectNumber, Path, description = "The project.")),
     responses((status = 200, description = "The archive.", body = Vec<u8>, content_type = "application/zip"), Details)
 )]
-async fn project(caller: Caller, Id(Number(id)): Id<Number>) -> Result<Response, Problem> {
+async fn project(
+    caller: Caller,
+    Id(Number(id)): Id<Number>,
+    State(served): State<AppState>,
+) -> Result<Response, Problem> {
     let project = caller.client.project_numbered(id).await?;
-    Ok(download::archive(caller.client.export_project(project.id).await?))
+    let (client, opened) = served.streams.open(&caller.client)?;
+    Ok(download::archive(client.export_project(project.id).await?, opened))
 }

@@ -19,7 +19,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures, Stale};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IfMatch},
+    extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny},
     page::{Paging, checked_limit},
     problem::etag,
     routes::download,
@@ -138,11 +138,15 @@ async fn change(
 /// Delete a document with all its versions
 #[utoipa::path(
     delete, path = "/v1/documents/{id}", tag = "documents", operation_id = "deleteDocument",
-    params(("id" = schema::DocumentId, Path, description = "The document.")),
-    responses((status = 204, description = "The document is deleted."), Failures)
+    params(("id" = schema::DocumentId, Path, description = "The document."), IfMatchAny),
+    responses((status = 204, description = "The document is deleted."), Failures, Stale)
 )]
-async fn delete(caller: Caller, Id(id): Id<DocumentId>) -> Result<StatusCode, Problem> {
-    caller.client.delete_document(id).await?;
+async fn delete(
+    caller: Caller,
+    Id(id): Id<DocumentId>,
+    IfMatchAny(expected): IfMatchAny,
+) -> Result<StatusCode, Problem> {
+    caller.client.delete_document(id, expected).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

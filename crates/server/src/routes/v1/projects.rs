@@ -2,6 +2,7 @@
 
 use axum::{
     Json,
+    extract::State,
     http::{StatusCode, header::LOCATION},
     response::{AppendHeaders, IntoResponse, Response},
 };
@@ -110,6 +111,11 @@ async fn chats(
     params(("id" = schema::ProjectId, Path, description = "The project.")),
     responses((status = 200, description = "The archive.", body = Vec<u8>, content_type = "application/zip"), Failures)
 )]
-async fn export(caller: Caller, Id(id): Id<ProjectId>) -> Result<Response, Problem> {
-    Ok(download::archive(caller.client.export_project(id).await?))
+async fn export(
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+    State(served): State<AppState>,
+) -> Result<Response, Problem> {
+    let (client, opened) = served.streams.open(&caller.client)?;
+    Ok(download::archive(client.export_project(id).await?, opened))
 }

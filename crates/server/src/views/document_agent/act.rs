@@ -11,7 +11,7 @@ use super::{DocumentView, MessageView};
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = NumberedAct)]
 pub(crate) struct ActView {
-    /// The document that was changed or created, as it is now; null if none was.
+    /// The document that was changed or created, as the act left it; null if none was.
     document: Option<DocumentView>,
     /// The answer; its `chat_id` leads to the next message.
     chat_message: MessageView,

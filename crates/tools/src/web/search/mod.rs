@@ -238,7 +238,9 @@ impl Tool for WebSearch {
         let hits = self.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
         if hits.is_empty() {
             // The query is not repeated: this output contains only content from the web.
-            return Ok(Outcome::text("Nothing found. Try other or fewer words."));
+            let text = "Nothing found. Try other or fewer words.".to_owned();
+            let details = Some(json!({ "results": hits }));
+            return Ok(Outcome::Done(Done { text, details, ..Done::default() }));
         }
         let lines: Vec<String> = hits.iter().enumerate().map(|(at, hit)| line(at + 1, hit)).collect();
         Ok(Outcome::Done(Done {
