@@ -20,6 +20,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
 #[cfg(feature = "server")]
 use entourage_server::{Settings as Server, Webhook};
+use entourage_engine::programs::Act;
 use entourage_types::{Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,8 @@ pub struct Settings {
     pub budget: Budget,
     /// How agents are scheduled.
     pub dispatch: Dispatch,
+    /// The document agent.
+    pub documents: Documents,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.
@@ -214,5 +217,20 @@ impl Default for Dispatch {
             grace_seconds: usual.grace.as_secs(),
             give_up_after: usual.give_up_after,
         }
+    }
+}
+
+/// The document agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Documents {
+    /// How many requests the document agent makes to models at once, for all chats of this process together; further
+    /// messages wait their turn.
+    pub requests_at_once: usize,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self { requests_at_once: Act::REQUESTS_AT_ONCE }
     }
 }

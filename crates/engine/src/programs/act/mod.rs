@@ -47,9 +47,6 @@ const TEMPERATURE: f64 = 0.5;
 /// What the user reads in a chat without a project.
 const NO_PROJECT: &str = "There is no project that this chat is about any more, so I have changed nothing.";
 
-/// How many requests are made at once unless another number is set (S5-R041).
-const REQUESTS: usize = 10;
-
 /// The program `act` (S5, step 3): one decision, at most one search, one change or none, one answer.
 pub struct Act {
     /// Who may ask a model now.
@@ -57,6 +54,9 @@ pub struct Act {
 }
 
 impl Act {
+    /// How many requests are made at once unless another number is set (S5-R041).
+    pub const REQUESTS_AT_ONCE: usize = 10;
+
     /// A program that makes at most so many requests to models at once, for all its runs together (S5-R041).
     #[must_use]
     pub fn new(requests_at_once: usize) -> Self {
@@ -66,7 +66,7 @@ impl Act {
 
 impl Default for Act {
     fn default() -> Self {
-        Self::new(REQUESTS)
+        Self::new(Self::REQUESTS_AT_ONCE)
     }
 }
 
@@ -262,9 +262,8 @@ impl Acting {
         };
         let name = document.head.name.clone();
         // A yes holds for the document as it was when the user was asked (K34).
-        let proposal = self.proposed();
-        if let Some(proposal) =
-            proposal.as_ref().filter(|proposal| proposal.target.is_some_and(|(of, _)| of == id))
+        let proposal = self.proposed().filter(|proposal| proposal.target.is_some_and(|(of, _)| of == id));
+        if let Some(proposal) = &proposal
             && proposal.state(self.documents()) == TargetState::Changed
         {
             let prompt =
@@ -275,7 +274,7 @@ impl Acting {
             Ok(written) => written,
             Err(why) => return Ok(Done::said(Outcome::ModelFailed(why))),
         };
-        // Much may go only where the user has said yes to that.
+        // Much may go only where the user was asked about that, for this document.
         let limit = Shrink::Limited { kept_percent: self.settings.kept_percent };
         let shrink = if proposal.is_some() { Shrink::Intended } else { limit };
         let content = written.apply(&document.content).and_then(|content| {
