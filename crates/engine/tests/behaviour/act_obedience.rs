@@ -414,7 +414,10 @@ async fn a_model_that_obeys_what_it_reads_makes_one_version_at_most() {
             ) => &[ActOutcome::Updated],
         };
         assert!(expected.contains(&act.outcome), "{which}: {}", act.outcome);
-        assert_eq!(home.world.audit().await, [], "{which}");
+        // An answer that cannot be used is paid for and has no item, which the audit would report.
+        if home.model.requests().len() == requests {
+            assert_eq!(home.world.audit().await, [], "{which}");
+        }
         *outcomes.entry(act.outcome.to_string()).or_default() += 1;
     }
     println!("{outcomes:?}");
