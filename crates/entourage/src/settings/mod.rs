@@ -18,9 +18,9 @@ mod variables;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
+use entourage_engine::programs::Act;
 #[cfg(feature = "server")]
 use entourage_server::{Settings as Server, Webhook};
-use entourage_engine::programs::Act;
 use entourage_types::{Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
