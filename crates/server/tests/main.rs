@@ -2,6 +2,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a test that cannot go on says so by ending")]
 
 mod accounts;
+mod act_failures;
 mod acts;
 mod agencies;
 mod agents;

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, future::Future};
 use entourage_engine::{Client, DocumentChange, Error, ExpectedVersion, NewProject};
 use entourage_llm::ScriptedModel;
 use entourage_testkit::World;
-use entourage_types::DocumentId;
+use entourage_types::{DocumentHead, DocumentId};
 
 use crate::documents::{content, new, new_project, renamed, versions, world};
 
@@ -130,6 +130,62 @@ async fn of_many_creations_and_renames_to_one_name_one_succeeds() {
         changed += versions(&client, id).await.len() - 1;
     }
     assert_eq!((changed, client.documents(kitchen).await.unwrap().len()), (1, 33));
+    assert_eq!(world.audit().await, []);
+}
+
+/// In each of ten projects, 32 creations and renames at once want four names.
+///
+/// Shows: S5-R078.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_creations_and_renames_at_once_one_gets_each_name() {
+    let world = World::builder(ScriptedModel::new([])).start().await;
+    let client = world.client();
+    for round in 0..10 {
+        let kitchen = new_project(&client, &format!("Kitchen {round}")).await.id;
+        let mut ids = Vec::new();
+        for n in 0..16 {
+            let other = client.create_document(new(kitchen, &format!("Other {n}"), "")).await.unwrap();
+            ids.push(other.head.id);
+        }
+        let attempts = (0..32).map(|n| {
+            let (client, id) = (client.clone(), ids[n / 2]);
+            // Each name is wanted by four creations and four renames, each spelled twice.
+            let name = format!("{} {}", ["Soup", "SOUP"][n / 8 % 2], n / 2 % 4);
+            tokio::spawn(async move {
+                let done = match n % 2 {
+                    0 => client.create_document(new(kitchen, &name, "")).await,
+                    _ => client.change_document(id, renamed(&*name), ExpectedVersion::Any).await,
+                };
+                match done {
+                    Ok(document) => Some(document.head),
+                    Err(Error::NameInUse { .. }) => None,
+                    Err(other) => panic!("{other}"),
+                }
+            })
+        });
+        let attempts: Vec<_> = attempts.collect();
+        let mut won = Vec::new();
+        for attempt in attempts {
+            won.extend(attempt.await.unwrap());
+        }
+        let names = |heads: &[&DocumentHead]| {
+            let mut names: Vec<String> = heads.iter().map(|head| head.name.to_lowercase()).collect();
+            names.sort();
+            names
+        };
+        let winners: Vec<&DocumentHead> = won.iter().collect();
+        assert_eq!(names(&winners), ["soup 0", "soup 1", "soup 2", "soup 3"], "one gets each");
+        let all = client.documents(kitchen).await.unwrap();
+        let (named, others): (Vec<&DocumentHead>, Vec<&DocumentHead>) =
+            all.iter().map(|document| &document.head).partition(|head| !head.name.starts_with("Other"));
+        assert_eq!(names(&named), names(&winners));
+        let renamed = won.iter().filter(|head| head.version == 2).count();
+        assert_eq!(others.len() + renamed, 16);
+        assert_eq!(all.len(), 16 + won.len() - renamed);
+        for document in &all {
+            versions(&client, document.head.id).await;
+        }
+    }
     assert_eq!(world.audit().await, []);
 }
 

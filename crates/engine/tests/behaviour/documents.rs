@@ -43,16 +43,23 @@ pub(crate) fn renamed(name: impl Into<String>) -> DocumentChange {
 /// All versions of a document, which are numbered without gaps, and the last of which is the document itself.
 pub(crate) async fn versions(client: &Client, id: DocumentId) -> Vec<DocumentVersion> {
     let document = client.document(id).await.unwrap();
-    let page = client.document_versions(id, Page::all()).await.unwrap();
-    assert_eq!(page.next, None);
-    assert!(page.rows.iter().map(|version| version.number).eq(1..=document.head.version));
-    let last = page.rows.last().unwrap();
+    let (mut kept, mut after) = (Vec::new(), None);
+    loop {
+        let page = client.document_versions(id, Page { after, ..Page::all() }).await.unwrap();
+        kept.extend(page.rows);
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert!(kept.iter().map(|version| version.number).eq(1..=document.head.version));
+    let last = kept.last().unwrap();
     let DocumentHead { name, standing_instruction, .. } = &document.head;
     assert_eq!(
         (&last.name, &last.standing_instruction, &last.content),
         (name, standing_instruction, &document.content)
     );
-    page.rows
+    kept
 }
 
 fn is_missing<T>(result: Result<T, Error>) -> bool {

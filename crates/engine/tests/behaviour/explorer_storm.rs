@@ -21,7 +21,7 @@ use futures::future::join_all;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::kit::{Dice, Effects, TestTool, WorldExt, at_once, bare, first_tools};
+use crate::kit::{Dice, Effects, TestTool, WorldExt, at_once, bare, first_tools, setting};
 
 const AGENTS: usize = 1_000;
 /// How many of them have children of their own making.
@@ -35,10 +35,6 @@ const PEOPLE: usize = 4;
 const STRIKES: usize = 3;
 /// How long a storm may take to calm down.
 const PATIENCE: Duration = Duration::from_secs(120);
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
-}
 
 /// What an agent does, by the word that its last message from a person begins with.
 fn act(request: &Request) -> Script {

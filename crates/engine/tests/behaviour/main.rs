@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "a test ends by panicking")]
 
 mod act_events;
+mod act_obedience;
+mod act_outages;
+mod act_places;
 mod act_spans;
 mod acts;
 mod approvals;
@@ -20,6 +23,7 @@ mod delegation;
 mod deltas;
 mod dispatch;
 mod document_crashes;
+mod document_editors;
 mod document_races;
 mod document_tools;
 mod documents;

@@ -12,11 +12,13 @@ use entourage_engine::{
     Engine, Pruned, Retention, Tracer, Transport,
     dispatch::{self, Advance, Dispatcher, Embedded},
     kinds::Finding,
+    programs::Act,
 };
 use entourage_llm::Choice;
 #[cfg(feature = "server")]
 use entourage_server::Auth;
 use entourage_tools::{Files, Problem, builtin};
+use entourage_types::ProgramName;
 use tokio::task::JoinSet;
 
 #[cfg(not(feature = "server"))]
@@ -97,6 +99,8 @@ impl Entourage {
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
         let dispatch = dispatch_settings(settings);
         let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);
+        let act = Arc::new(Act::new(settings.documents.acts_at_once));
+        let builder = builder.program(ProgramName::ACT, act);
         let engine = builder.budgets(settings.budget.clone().into()).build();
         remarks.extend(engine.leave_out_unusable());
         let connecting = Arc::new(connect(&engine, servers));

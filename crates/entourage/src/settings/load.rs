@@ -262,6 +262,7 @@ mod tests {
         let refused = [
             ("[dispatch]\nconcurrency = 0", "`dispatch.concurrency` must be greater than 0"),
             ("[dispatch]\ngive_up_after = 0", "`dispatch.give_up_after` must be greater than 0"),
+            ("[documents]\nacts_at_once = 0", "`documents.acts_at_once` must be greater than 0"),
             (
                 "[dispatch]\ngrace_seconds = -1",
                 "entourage.toml:2: `grace_seconds`: invalid value: integer, expected",

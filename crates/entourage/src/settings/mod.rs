@@ -18,6 +18,7 @@ mod variables;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 
+use entourage_engine::programs::Act;
 #[cfg(feature = "server")]
 use entourage_server::{Settings as Server, Webhook};
 use entourage_types::{Dollars, Owner};
@@ -85,6 +86,8 @@ pub struct Settings {
     pub budget: Budget,
     /// How agents are scheduled.
     pub dispatch: Dispatch,
+    /// The document agent.
+    pub documents: Documents,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.
@@ -214,5 +217,20 @@ impl Default for Dispatch {
             grace_seconds: usual.grace.as_secs(),
             give_up_after: usual.give_up_after,
         }
+    }
+}
+
+/// The document agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Documents {
+    /// How many messages the document agent acts upon at once in this process; each makes at most one request to a
+    /// model at a time. Further messages wait, and owners take turns.
+    pub acts_at_once: usize,
+}
+
+impl Default for Documents {
+    fn default() -> Self {
+        Self { acts_at_once: Act::AT_ONCE }
     }
 }

@@ -57,6 +57,7 @@ fn every_setting_has_a_description_and_its_default() {
         "dispatch.concurrency",
         "dispatch.give_up_after",
         "dispatch.grace_seconds",
+        "documents.acts_at_once",
         "models.fallback",
         "models.local.wait_ms",
         "models.prices.NAME.cached",
@@ -84,6 +85,7 @@ fn every_setting_has_a_description_and_its_default() {
     let default =
         |path: &str| keys.iter().find(|key| key.dotted() == path).and_then(|key| key.default.clone());
     assert_eq!(default("server.bind").as_deref(), Some("\"127.0.0.1:4180\""));
+    assert_eq!(default("documents.acts_at_once").as_deref(), Some("10"));
     assert_eq!(default("server.heartbeat").as_deref(), Some("15"));
     assert_eq!(default("retention.requests").as_deref(), Some("\"1d\""));
     assert_eq!(default("store.durability").as_deref(), Some("\"full\""));

@@ -45,9 +45,6 @@ const TEMPERATURE: f64 = 0.5;
 /// What the user reads in a chat without a project.
 const NO_PROJECT: &str = "The project of this chat was deleted. I changed nothing.";
 
-/// How many messages are acted upon at once unless another number is set (S5-R041).
-const ACTS: usize = 10;
-
 /// The program `act` (S5, step 3): one decision, at most one search, one change or none, one answer.
 pub struct Act {
     /// Who may work now.
@@ -55,6 +52,9 @@ pub struct Act {
 }
 
 impl Act {
+    /// How many messages are acted upon at once unless another number is set (S5-R041).
+    pub const AT_ONCE: usize = 10;
+
     /// A program that acts upon at most so many messages at once, for all its runs together (S5-R041): each holds the
     /// documents of its project in memory, and asks a model for at most one thing at a time. Owners take turns.
     #[must_use]
@@ -65,7 +65,7 @@ impl Act {
 
 impl Default for Act {
     fn default() -> Self {
-        Self::new(ACTS)
+        Self::new(Self::AT_ONCE)
     }
 }
 

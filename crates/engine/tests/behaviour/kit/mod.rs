@@ -71,3 +71,9 @@ pub(crate) fn one_kind(change: impl FnOnce(&mut Kind)) -> Kinds {
     change(&mut kind);
     Kinds::none().with(kind)
 }
+
+/// A number that a variable of the environment gives, for tests that are run longer by hand.
+#[must_use]
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
