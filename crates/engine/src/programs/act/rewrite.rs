@@ -45,10 +45,14 @@ pub(crate) struct SectionEdit {
 }
 
 impl Rewrite {
-    /// Reads a whole document. A fence around all of it is not part of it.
+    /// Reads a whole document. A fence around all of it is not part of it, nor are the sections in which the prompt shows it:
+    /// weak models write these as well.
     pub(crate) fn from_markdown(text: &str, current: &str) -> Self {
         let is_fenced_already = current.trim_start().starts_with("```");
         let inner = if is_fenced_already { None } else { without_fence(text) };
+        let text = inner.unwrap_or(text);
+        let has_sections_already = current.contains(CONTENT.0);
+        let inner = if has_sections_already { None } else { without_sections(text) };
         Self::Whole(inner.unwrap_or(text).to_owned())
     }
 
@@ -131,6 +135,19 @@ fn replaced(content: &str, old: &str, new: &str) -> Option<String> {
     Some(format!("{}{new}{}", &content[..at], &content[at + old.len()..]))
 }
 
+/// Where the content of a document begins and ends in a prompt.
+const CONTENT: (&str, &str) = ("<content>\n", "\n</content>");
+
+/// Returns the content of a document that is written as a prompt shows it.
+fn without_sections(text: &str) -> Option<&str> {
+    let shown = text.trim_start();
+    if !(shown.starts_with("<document") || shown.starts_with("<content>")) {
+        return None;
+    }
+    let (_, rest) = shown.split_once(CONTENT.0)?;
+    rest.rsplit_once(CONTENT.1).map(|(content, _)| content)
+}
+
 /// Returns the text between a fence in the first and one in the last line, if all between them belongs together.
 fn without_fence(text: &str) -> Option<&str> {
     let text = text.trim();
@@ -181,6 +198,18 @@ mod tests {
     }
 
     /// Shows: S5-R061.
+    #[test]
+    fn the_sections_of_a_prompt_are_no_part_of_a_document() {
+        let shown = "<document id=\"1\" name=\"Soup\">\n<standing_instruction>\n</standing_instruction>\n<content>\n# Soup\n\n\
+                     Salt.\n</content>\n</document>\n<user_message>\nSalt it.\n</user_message>";
+        assert_eq!(Rewrite::from_markdown(shown, "# Soup"), Rewrite::Whole("# Soup\n\nSalt.".into()));
+        for kept in ["<document> is a tag.", "# About <content>\n\nIt is a section.\n</content>"] {
+            assert_eq!(Rewrite::from_markdown(kept, "# Soup"), Rewrite::Whole(kept.into()), "{kept}");
+        }
+        let about = "<document>\n<content>\nA.\n</content>";
+        assert_eq!(Rewrite::from_markdown(about, about), Rewrite::Whole(about.into()), "it was in it before");
+    }
+
     #[test]
     fn the_whole_new_content_replaces_the_old_one() {
         let current = "# Soup\n\nWater & salt, <b>hot</b>.\n";
