@@ -3,6 +3,7 @@
 
 mod decision;
 mod excerpt;
+mod found;
 mod intent;
 mod naming;
 mod outcome;
@@ -16,8 +17,8 @@ use async_trait::async_trait;
 use entourage_store::Error as StoreError;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
-    ActOutcome, Document, DocumentId, EntityKind, Kind, Message, NewDocument, Output, ProposedChange,
-    ProposedTarget, SUMMARY_CHARS, Shrink, check_rewrite, tool_names,
+    ActOutcome, Document, DocumentId, EntityKind, Kind, Message, NewDocument, ProposedChange, ProposedTarget,
+    SUMMARY_CHARS, Shrink, check_rewrite, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -26,14 +27,15 @@ use crate::{
     Error, Interrupt,
     fair_places::FairPlaces,
     run::{
-        AboutProject, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run,
-        TextRequest, Together,
+        AboutProject, Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run, TextRequest,
+        Together,
     },
 };
 use decision::ActDecision;
+use found::Found;
 use intent::{Intent, with_results};
 use outcome::{EditError, Outcome, Web};
-use prompt::{Surroundings, WebResults};
+use prompt::Surroundings;
 use proposal::TargetState;
 use rewrite::{Rewrite, RewriteForm};
 use settings::Settings;
@@ -134,30 +136,6 @@ impl Done {
     }
 }
 
-/// What a search came to.
-enum Found {
-    Nothing,
-    Failed,
-    Results(String),
-}
-
-impl Found {
-    const fn web(&self) -> Web {
-        match self {
-            Self::Results(_) => Web::Searched,
-            Self::Nothing | Self::Failed => Web::NotSearched,
-        }
-    }
-
-    fn results(&self) -> WebResults<'_> {
-        match self {
-            Self::Nothing => WebResults::NotSearched,
-            Self::Failed => WebResults::Failed,
-            Self::Results(text) => WebResults::Found(text),
-        }
-    }
-}
-
 impl Acting {
     fn documents(&self) -> &[Document] {
         &self.about.documents
@@ -214,16 +192,7 @@ impl Acting {
     async fn search(&self, run: &mut Run<'_>, query: Option<&str>) -> Result<Found, Interrupt> {
         let Some(query) = query else { return Ok(Found::Nothing) };
         let call = run.call("search", tool_names::WEB_SEARCH, json!({ "query": query })).await?;
-        let is_empty = |output: &Output| {
-            let results = output.details.as_ref().and_then(|details| details.get("results"));
-            results.and_then(Value::as_array).is_some_and(Vec::is_empty)
-        };
-        Ok(match call {
-            // What the tool says then is for a model that may search again.
-            CallResult::Returned(output) if !output.error && is_empty(&output) => Found::Nothing,
-            CallResult::Returned(output) if !output.error => Found::Results(output.text),
-            _ => Found::Failed,
-        })
+        Ok(Found::of(call))
     }
 
     /// Asks the user to confirm a change (S5-R082). The proposal holds for the document as it is now.

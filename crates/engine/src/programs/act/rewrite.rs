@@ -197,7 +197,6 @@ mod tests {
         json!({ "edits": edits })
     }
 
-    /// Shows: S5-R061.
     #[test]
     fn the_sections_of_a_prompt_are_no_part_of_a_document() {
         let shown = "<document id=\"1\" name=\"Soup\">\n<standing_instruction>\n</standing_instruction>\n<content>\n# Soup\n\n\
@@ -210,6 +209,7 @@ mod tests {
         assert_eq!(Rewrite::from_markdown(about, about), Rewrite::Whole(about.into()), "it was in it before");
     }
 
+    /// Shows: S5-R061.
     #[test]
     fn the_whole_new_content_replaces_the_old_one() {
         let current = "# Soup\n\nWater & salt, <b>hot</b>.\n";

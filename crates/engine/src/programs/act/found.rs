@@ -1,0 +1,42 @@
+//! What the one search of a message came to (S5-R050).
+
+use serde_json::Value;
+
+use super::{outcome::Web, prompt::WebResults};
+use crate::run::CallResult;
+
+/// What a search came to.
+pub(super) enum Found {
+    Nothing,
+    Failed,
+    Results(String),
+}
+
+impl Found {
+    /// What the call of the search came to.
+    pub(super) fn of(call: CallResult) -> Self {
+        let CallResult::Returned(output) = call else { return Self::Failed };
+        let results = output.details.as_ref().and_then(|details| details.get("results"));
+        match results.and_then(Value::as_array) {
+            _ if output.error => Self::Failed,
+            // What the tool says then is for a model that may search again.
+            Some(results) if results.is_empty() => Self::Nothing,
+            _ => Self::Results(output.text),
+        }
+    }
+
+    pub(super) const fn web(&self) -> Web {
+        match self {
+            Self::Results(_) => Web::Searched,
+            Self::Nothing | Self::Failed => Web::NotSearched,
+        }
+    }
+
+    pub(super) fn results(&self) -> WebResults<'_> {
+        match self {
+            Self::Nothing => WebResults::NotSearched,
+            Self::Failed => WebResults::Failed,
+            Self::Results(text) => WebResults::Found(text),
+        }
+    }
+}
