@@ -10,14 +10,14 @@ use std::{
 use anyhow::{Result, bail, ensure};
 use async_trait::async_trait;
 use entourage_engine::{
-    Client, Clock, Engine, Kinds, NewAgent, SystemClock,
+    Client, Clock, Engine, Kinds, NewAct, NewAgent, SystemClock,
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Connection, Provider, Router, Settings as ModelSettings};
 use entourage_store::{CommittedEvents, Store};
 use entourage_store_sqlite::{Durability, Settings, SqliteStore};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
-use entourage_types::{AgentId, EventBody, Kind, Owner, Status, ToolSpec};
+use entourage_types::{AgentId, EventBody, Kind, Owner, ProjectId, Status, ToolSpec};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -134,6 +134,14 @@ impl Bed {
     pub(crate) async fn turn(&self, agent: AgentId) -> Result<()> {
         self.client().send(agent, QUESTION, None).await?;
         self.endings.of(agent).await
+    }
+
+    /// Acts upon a message about the documents of a project, in a new chat.
+    pub(crate) async fn act(&self, message: &str, project: ProjectId) -> Result<AgentId> {
+        let new = NewAct { message: message.into(), project: Some(project), ..NewAct::default() };
+        let chat = self.client().act(new, None).await?.chat;
+        self.endings.of(chat).await?;
+        Ok(chat)
     }
 
     /// Returns the bytes that some work writes: the length of a log that was empty before.

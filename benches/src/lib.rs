@@ -21,6 +21,7 @@ mod p6;
 mod p7;
 mod p8;
 mod p8p;
+mod p9;
 mod report;
 mod seed;
 mod served;
@@ -87,6 +88,8 @@ enum What {
     P8,
     /// What people read: first pages of lists with 100,000 agents in a tree, and news for a hundred
     P8p,
+    /// Messages about a project of 50 documents: CPU, bytes written, and rows read
+    P9,
     /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
     /// Everything but the hostile owner (the default)
@@ -142,6 +145,7 @@ pub fn run() -> Result<ExitCode> {
         What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::P8p => p8p::measure(&benches, &mut report)?,
+        What::P9 => p9::measure(&benches, &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
@@ -156,6 +160,7 @@ pub fn run() -> Result<ExitCode> {
             p7::measure(&benches, &mut report)?;
             p8::measure(&benches, cli.history, &mut report)?;
             p8p::measure(&benches, &mut report)?;
+            p9::measure(&benches, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

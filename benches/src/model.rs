@@ -50,6 +50,8 @@ pub(crate) enum Script {
     Delegates,
     /// What an exploration asks: each decision, and an answer of a few words.
     Explores,
+    /// What the document agent asks: a decision, then a whole text of a document or an answer of a few words.
+    Acts,
     /// An answer of a few words.
     Text,
     /// An answer of many tokens with a pause before each.
@@ -65,6 +67,7 @@ impl Script {
             Self::Slow => "slow",
             Self::Delegates => "delegates",
             Self::Explores => "explores",
+            Self::Acts => "acts",
             Self::Text => "text",
             Self::Tokens => "tokens",
             Self::Hostile => "hostile",
@@ -203,6 +206,7 @@ async fn complete(
             None => answers.text.clone(),
         },
         "explores" => decision(&request).map_or_else(|| answers.text.clone(), |decided| said(decided).into()),
+        "acts" => acted(&request, sent.lock().unwrap_or_else(PoisonError::into_inner).count, &answers),
         "hostile" if answered == 0 => fetch(&request).into(),
         "tokens" | "hostile" => answers.tokens.clone(),
         _ => answers.text.clone(),
@@ -249,6 +253,35 @@ const DECISIONS: [(&[u8], &str); 5] = [
 /// The decision that a request asks for, if it asks for one.
 fn decision(request: &[u8]) -> Option<&'static str> {
     DECISIONS.iter().find(|(prompt, _)| count(request, prompt) > 0).map(|(_, decided)| *decided)
+}
+
+/// The message by which an edit is decided, and what begins the request for the text.
+pub(crate) const EDIT: &str = "Please edit the plan.";
+const REWRITES: &[u8] = b"You change one document";
+
+/// What is decided about a message, and what is written after it. Each text of a document is another one: an edit that
+/// changes nothing stores nothing.
+fn acted(request: &[u8], count_so_far: u64, answers: &Answers) -> Chunks {
+    let decides = count(request, b"\"response_format\"") > 0;
+    if decides && count(request, EDIT.as_bytes()) > 0 {
+        let decided = json!({ "should_edit": true, "document_id": first_document(request), "change_summary": "a line" });
+        return said(&decided.to_string()).into();
+    }
+    if decides {
+        return said("{}").into();
+    }
+    if count(request, REWRITES) == 0 {
+        return answers.text.clone();
+    }
+    let lines = crate::p9::text(&format!("edit {count_so_far}"));
+    stream_of(lines.split_inclusive('\n').map(|line| json!({ "content": line })).collect(), "stop").into()
+}
+
+/// The id of the first document in a request.
+fn first_document(request: &[u8]) -> Option<u64> {
+    let request = String::from_utf8_lossy(request);
+    let (_, behind) = request.split_once(r#"<document id=\""#)?;
+    behind.split('\\').next()?.parse().ok()
 }
 
 /// A message to a peer.

@@ -63,8 +63,8 @@ impl From<types::Document> for Document {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct CreateDocument {
-    /// Its name, 1 to 200 characters; no two documents of a project have the same.
-    #[schema(min_length = 1, max_length = 200)]
+    /// Its name, 1 to 200 characters without the blanks around it; no two documents of a project have the same.
+    #[schema(min_length = 1, pattern = r"\S")]
     pub name: String,
     /// Its text, Markdown of at most 1 MiB.
     #[serde(default)]
@@ -72,9 +72,8 @@ pub struct CreateDocument {
     /// What every editor keeps to.
     #[serde(default)]
     pub standing_instruction: String,
-    /// What its first version is about, in a line.
+    /// What its first version is about, in a line of at most 500 characters.
     #[serde(default)]
-    #[schema(max_length = 500)]
     pub summary: String,
 }
 
@@ -82,9 +81,9 @@ pub struct CreateDocument {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct ChangeDocument {
-    /// Its new name.
+    /// Its new name, 1 to 200 characters without the blanks around it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, pattern = r"\S")]
     pub name: Option<String>,
     /// Its new text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,9 +91,8 @@ pub struct ChangeDocument {
     /// Its new standing instruction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standing_instruction: Option<String>,
-    /// What the change is about, in a line.
+    /// What the change is about, in a line of at most 500 characters.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    #[schema(max_length = 500)]
     pub summary: String,
 }
 

@@ -40,8 +40,8 @@ impl From<types::Project> for Project {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct CreateProject {
-    /// Its name, 1 to 200 characters; no two projects of an owner have the same.
-    #[schema(min_length = 1, max_length = 200)]
+    /// Its name, 1 to 200 characters without the blanks around it; no two projects of an owner have the same.
+    #[schema(min_length = 1, pattern = r"\S")]
     pub name: String,
     /// What it is about.
     #[serde(default)]
@@ -52,9 +52,9 @@ pub struct CreateProject {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct ChangeProject {
-    /// Its new name.
+    /// Its new name, 1 to 200 characters without the blanks around it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(min_length = 1, pattern = r"\S")]
     pub name: Option<String>,
     /// Its new description.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -193,6 +193,22 @@ async fn acts_at_once_in_one_chat_each_get_their_own_answer() {
     assert_eq!(roles, [json!("user"), json!("assistant")].iter().cycle().take(18).collect::<Vec<_>>());
 }
 
+/// A request that is repeated after others were answered gets the answer of its own run, not the newest one.
+#[tokio::test]
+async fn an_act_that_is_repeated_later_has_its_own_answer() {
+    let site = kitchen().await;
+    let say = |text: &str| deciding(&json!({ "conversational_response": text }));
+    let begin = async || {
+        let request = site.request(Method::POST, "/api/agent/act").header("idempotency-key", "begin");
+        send(request.json(&json!({ "message": say("One."), "project_id": 1 }))).await.expect(200)
+    };
+    let first = begin().await;
+    let second = act(&site, json!({ "message": say("Two."), "chat_id": 1 })).await.expect(200);
+    assert_eq!(second["chat_message"]["content"], "Two.");
+    assert_eq!(begin().await, first);
+    assert_eq!(first["chat_message"]["content"], "One.");
+}
+
 /// The surface translates, and what is behind it is the same for both.
 ///
 /// Shows: S5-R116.

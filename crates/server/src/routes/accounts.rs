@@ -35,8 +35,8 @@ fn routes() -> OpenApiRouter<AppState> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 struct Credentials {
-    /// The address, with one `@`; it is compared without case.
-    #[schema(min_length = 3, max_length = 254)]
+    /// The address, with one `@` and at most 254 characters without the blanks around it; it is compared without case.
+    #[schema(min_length = 3, pattern = r"^\s*[^@\s]+@[^@\s]+\s*$")]
     email: String,
     /// The password, of any characters.
     #[serde(deserialize_with = "secret")]
