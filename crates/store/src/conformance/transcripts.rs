@@ -1,10 +1,10 @@
 //! Transcripts, runs and steps: in order, complete, and as they were written.
 
 use entourage_types::{
-    Agent, Asked, Author, CallId, Checkpoint, Context, ContextEntry, Cost, Decision, DecisionOutcome, Effect,
-    FailedTry, Intent, ItemBody, Message, ModelUse, Notice, NoticeCode, Output, OutputEffect, PostId, Run,
-    RunId, RunOptions, Scope, Section, Sha256, Status, StepKey, StepState, StopReason, TaskId, ToolCall,
-    Turn, Usage, WaitingOn,
+    Agent, AnswerFlaw, Asked, Author, CallId, Checkpoint, Context, ContextEntry, Cost, Decision,
+    DecisionOutcome, Effect, FailedTry, Intent, ItemBody, Message, ModelUse, Notice, NoticeCode, Output,
+    OutputEffect, PostId, Run, RunId, RunOptions, Scope, Section, Sha256, Status, StepKey, StepState,
+    StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -118,6 +118,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             asked: None,
             prompt: None,
             cause: None,
+            flaw: None,
         }),
         ItemBody::Decision(Decision {
             name: "blocking/1".to_owned(),
@@ -126,6 +127,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             asked: None,
             prompt: None,
             cause: Some("m: no such model".into()),
+            flaw: Some(AnswerFlaw::CutOff),
         }),
         ItemBody::Decision(Decision {
             name: "blocking/2".to_owned(),
@@ -134,6 +136,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             asked: None,
             prompt: None,
             cause: None,
+            flaw: None,
         }),
         ItemBody::Notice(Notice {
             code: NoticeCode::Ended(StopReason::MaxSteps),
