@@ -75,7 +75,7 @@ async fn a_stream_over_an_owners_limit_is_refused_until_another_ends() {
     let (first, _second) = (ann.follow(&id, 0).await, ann.follow(&id, 0).await);
     let answer = try_to_follow(&ann, &id).await;
     let problem = answer.problem(429, "too-many-streams");
-    assert!(problem.detail.contains("close one first"), "{}", problem.detail);
+    assert!(problem.detail.contains("close one, or ask again"), "{}", problem.detail);
     assert!(answer.headers.contains_key("retry-after"));
     // A message whose answer the client would wait for is not delivered.
     let said = ann.post("/v1/agencies/none/responses", &json!({"message": "hello"})).await;

@@ -176,9 +176,9 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                 "docs/chats.md" => &[r#""role":"user","content":"And Nanga Parbat?""#],
                 "docs/documents.md" => &[
                     "created webhooks, version 1, from docs/webhooks.md",
-                    "changed approvals, version 2, from docs/approvals.md",
+                    "changed approvals, version 3, from docs/approvals.md",
                     "+Ask before you pay.",
-                    "brought back version 1 of approvals as version 3",
+                    "brought back version 2 of approvals as version 4",
                     "wrote copies/approvals.md",
                     r#""chat_message":"#,
                     "event: done",
