@@ -28,7 +28,7 @@ impl FairPlaces {
         Self(Arc::new(Mutex::new(State { free: places.max(1), waiting: VecDeque::new() })))
     }
 
-    /// Waits for a place. If the future is dropped, nobody waits any more.
+    /// Waits for a place. Dropping the future gives up the wait.
     pub(crate) async fn enter(&self, owner: &Owner) -> FairPlace {
         let called = {
             let mut state = self.locked();

@@ -12,7 +12,7 @@ use crate::{Installation, accounts::Accounts, auth::Seal, streams::Streams, webh
 pub(crate) struct AppState {
     pub(crate) engine: Engine,
     pub(crate) senders: Senders,
-    /// What registering and logging in need; none if nobody may.
+    /// What registering and logging in need; none if registration is off.
     pub(crate) accounts: Option<Arc<Accounts>>,
     /// The program that the server is part of, if it tells about itself.
     pub(crate) installation: Option<Arc<dyn Installation>>,

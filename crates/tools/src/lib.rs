@@ -49,7 +49,8 @@ pub use owners::Owners;
 pub use reader::{Reader, RecordQuery, RecordScope, find};
 pub use tool::{Caller, Tool, Toolbox};
 pub use web::{
-    AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchSettings, WebSearch,
+    AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchDetails, SearchHit,
+    SearchSettings, WebSearch,
 };
 
 /// The result of every call.

@@ -47,9 +47,9 @@ pub struct AcceptedMessage {
 }
 
 /// The agent that reads a message, and the message, as the answer to a repeated request.
-struct Sent {
-    agent: AgentId,
-    post: PostId,
+pub(super) struct Sent {
+    pub(super) agent: AgentId,
+    pub(super) post: PostId,
 }
 
 impl fmt::Display for Sent {

@@ -228,6 +228,16 @@ async fn leftover_rows_of_a_missing_tree_are_repaired() {
     let database = Database::new();
     let (world, root) = asking(&database).await;
     world.client().intervene(root.id, Action::Pause, None).await.unwrap();
+    // An activation that still applies the pause would race with the deletion.
+    let client = world.client();
+    let is_applied =
+        |all: &Vec<Intervention>| all.iter().all(|one| one.status == InterventionStatus::Applied);
+    eventually(
+        "the pause is applied",
+        async || client.interventions(root.id, Page::all()).await.unwrap(),
+        is_applied,
+    )
+    .await;
     let world = restart_consistent(world).await;
     database.execute(
         "DELETE FROM inbox; DELETE FROM wakeups; DELETE FROM runs; DELETE FROM items; DELETE FROM agents",

@@ -13,7 +13,7 @@ use crate::{Algorithm, Auth, Error, Jwt, Problem, Result, Settings};
 pub(crate) use password::Password;
 use rate_limit::RateLimit;
 
-/// How long a token lasts; whoever holds it logs in again then.
+/// How long a token lasts; its holder logs in again then.
 const TOKEN_LIFE: Duration = Duration::from_secs(24 * 3600);
 /// How many attempts a minute are made with one email address.
 const PER_EMAIL: u32 = 10;
@@ -28,7 +28,7 @@ pub(crate) struct Accounts {
 }
 
 impl Accounts {
-    /// Accounts as the settings have them; none if nobody may register.
+    /// Accounts as the settings have them; none if registration is off.
     ///
     /// # Errors
     /// [`Error::Registration`] if this server cannot sign tokens.

@@ -19,9 +19,9 @@ static HASHES: BlockingWorkLimit = BlockingWorkLimit::new(2);
 /// How many wait for these at most: some seconds of work.
 static WAITING: Semaphore = Semaphore::const_new(64);
 
-/// A hash that takes as long to verify as any other, for emails without an account. Nobody knows its password, and
-/// whether one matches makes no difference.
-const OF_NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$ZW50b3VyYWdlLm5vYm9keQ$\
+/// A hash that takes as long to verify as any other, for emails without an account. Whether a password
+/// matches it makes no difference.
+const DUMMY: &str = "$argon2id$v=19$m=19456,t=2,p=1$ZW50b3VyYWdlLm5vYm9keQ$\
                          c2nTb1hKUpLkXWz5H4RrT0Yd8mQv3aEoJf7gB6iCxNs";
 
 /// A password in the clear. It is not shown, and its memory is erased.
@@ -55,7 +55,7 @@ impl Password {
     pub(crate) async fn matches(self, hash: Option<PasswordHash>) -> Result<bool, Problem> {
         let _waits = place()?;
         let verified = HASHES.run(move || {
-            let hash = phc::PasswordHash::new(hash.as_ref().map_or(OF_NOBODY, PasswordHash::expose))?;
+            let hash = phc::PasswordHash::new(hash.as_ref().map_or(DUMMY, PasswordHash::expose))?;
             Argon2::default().verify_password(self.0.expose_secret().as_bytes(), &hash)
         });
         match verified.await {
@@ -96,13 +96,13 @@ mod tests {
         assert!(!matches("cafe au lait", &hash).await && !matches("caf\u{e9} au lait ", &hash).await);
     }
 
-    /// The hash of nobody must be well formed, with the parameters of real ones: else an email without an account
+    /// The dummy hash must be well formed, with the parameters of real ones: else an email without an account
     /// would show in the time of the answer, or as an error.
     #[tokio::test]
     async fn a_password_of_nobody_is_compared_with_a_hash_like_any_other() {
         let real = password("correct horse").hash().await.unwrap();
         let parse = |text| phc::PasswordHash::new(text).unwrap();
-        let (real, nobody) = (parse(real.expose()), parse(OF_NOBODY));
+        let (real, nobody) = (parse(real.expose()), parse(DUMMY));
         assert_eq!(
             (real.algorithm, real.version, &real.params),
             (nobody.algorithm, nobody.version, &nobody.params)

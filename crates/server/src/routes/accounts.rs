@@ -12,7 +12,7 @@ use entourage_types::{Email, Owner};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{IntoResponses, ToSchema};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Routes;
@@ -61,6 +61,27 @@ enum TokenType {
     Bearer,
 }
 
+/// How both fail.
+#[derive(IntoResponses)]
+#[allow(dead_code, reason = "only described")]
+enum Refusals {
+    /// Registration is off.
+    #[response(status = 404)]
+    Off(#[to_schema] Detail),
+    /// The email or the password is not valid; the detail says what would be.
+    #[response(status = 422)]
+    Invalid(#[to_schema] ValidationDetail),
+    /// Too many attempts with this email or from this address. `Retry-After` says when to try again.
+    #[response(status = 429)]
+    TooMany(#[to_schema] Detail),
+    /// Too many people log in at once, or the server is stopping.
+    #[response(status = 503)]
+    Busy(#[to_schema] Detail),
+    /// Anything else.
+    #[response(status = "default")]
+    Other(#[to_schema] Detail),
+}
+
 /// Reads a password. The reader's own error would repeat what is no text.
 fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SecretString, D::Error> {
     match Value::deserialize(deserializer)? {
@@ -96,7 +117,7 @@ impl FromRequestParts<AppState> for Open {
     async fn from_request_parts(parts: &mut Parts, served: &AppState) -> Result<Self, Problem> {
         let accounts = served.accounts.clone().ok_or_else(|| {
             Problem::no_registration(
-                "nobody registers or logs in here: the server's operator gives out tokens, or allows it with \
+                "registration is off: the server's operator gives out tokens, or allows it with \
                  `server.registration = true`",
             )
         })?;
@@ -133,14 +154,8 @@ impl Open {
     request_body = Credentials, security(()),
     responses(
         (status = 201, description = "A token of the new account.", body = AccessToken),
-        (status = 404, description = "Registration is off.", body = Detail),
         (status = 409, description = "There is an account with this email already.", body = Detail),
-        (status = 422, description = "The email or the password is not valid; the detail says what would be.",
-            body = ValidationDetail),
-        (status = 429, description = "Too many attempts with this email or from this address. `Retry-After` says \
-            when to try again.", body = Detail),
-        (status = 503, description = "Too many people log in at once, or the server is stopping.", body = Detail),
-        (status = "default", description = "Anything else.", body = Detail),
+        Refusals,
     )
 )]
 async fn register(
@@ -169,13 +184,7 @@ async fn register(
     responses(
         (status = 200, description = "A token of the account.", body = AccessToken),
         (status = 401, description = "No account has this email and this password.", body = Detail),
-        (status = 404, description = "Registration is off.", body = Detail),
-        (status = 422, description = "The email or the password is not valid; the detail says what would be.",
-            body = ValidationDetail),
-        (status = 429, description = "Too many attempts with this email or from this address. `Retry-After` says \
-            when to try again.", body = Detail),
-        (status = 503, description = "Too many people log in at once, or the server is stopping.", body = Detail),
-        (status = "default", description = "Anything else.", body = Detail),
+        Refusals,
     )
 )]
 async fn login(

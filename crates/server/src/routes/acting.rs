@@ -12,7 +12,7 @@ use entourage_engine::{
     AcceptedAct, ActResult, Client,
     responses::{Follow, RunItem, RunResult, StreamEvent},
 };
-use entourage_types::{QuestionId, RunId, Time};
+use entourage_types::{QuestionId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -66,7 +66,7 @@ impl Waiting {
         Ok(Self { client, opened, served, until })
     }
 
-    /// Answers once the message is answered, or with the events on the way there. Whoever stops waiting loses nothing:
+    /// Answers once the message is answered, or with the events on the way there. A client that stops waiting loses nothing:
     /// the answer is in the chat, and the same request under the same key gets it.
     pub(super) async fn respond(
         self,
@@ -135,8 +135,7 @@ impl<R: ActRendering> ActAnswer<R> {
     }
 
     async fn view_of(&self, result: &RunResult) -> Result<R::View, Problem> {
-        let run: RunId = result.run_id;
-        match self.client.act_result(run).await? {
+        match self.client.act_result(result.run_id).await? {
             Some(found) => Ok(self.rendering.view(&self.client, found).await?),
             None => Err(Problem::unanswered(result.error.as_ref().map_or_else(
                 || "the run ended without an answer; send the message again".to_owned(),

@@ -16,6 +16,7 @@ use axum::{
 };
 use entourage_engine::{ExportedFile, ProjectExport};
 use futures::stream;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use zip::{CompressionMethod, ZipWriter, write::SimpleFileOptions, write::StreamWriter};
 
 /// A document as a file.
@@ -90,20 +91,15 @@ impl Write for Written {
     }
 }
 
+/// What stands encoded in the name of a file in a header (RFC 8187).
+const NOT_IN_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
 /// The header that has a browser save the response under this name (RFC 6266): in ASCII for old clients, whole for
 /// others.
 fn attachment(name: &str) -> (HeaderName, HeaderValue) {
     let plain: String =
         name.chars().map(|c| if c.is_ascii() && !matches!(c, '"' | '\\' | '%') { c } else { '_' }).collect();
-    let whole: String = name
-        .bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-                char::from(byte).to_string()
-            }
-            other => format!("%{other:02X}"),
-        })
-        .collect();
+    let whole = utf8_percent_encode(name, NOT_IN_NAMES);
     let value = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{whole}");
     (CONTENT_DISPOSITION, HeaderValue::try_from(value).unwrap_or(HeaderValue::from_static("attachment")))
 }

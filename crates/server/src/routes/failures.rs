@@ -105,7 +105,8 @@ pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
     )
 }
 
-fn refer(
+/// Responses that refer to those of these names.
+pub(super) fn refer(
     ways: impl IntoIterator<Item = (&'static str, &'static str, &'static str)>,
 ) -> BTreeMap<String, RefOr<Response>> {
     let named = |name| Ref::from_response_name(name).into();

@@ -10,4 +10,4 @@ mod search;
 
 pub use fetch_url::{FetchApproval, FetchSettings, FetchUrl};
 pub use guard::AllowedHost;
-pub use search::{SearchBackend, SearchSettings, WebSearch};
+pub use search::{SearchBackend, SearchDetails, SearchHit, SearchSettings, WebSearch};

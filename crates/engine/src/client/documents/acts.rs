@@ -1,14 +1,12 @@
 //! Messages about the documents of a project, each on record before it is answered.
 
-use std::{fmt, str::FromStr};
-
 use entourage_store::{Commit, Error as StoreError, Expect, Write, counter::next_number};
 use entourage_types::{
     Agent, AgentId, Author, Document, DocumentId, EntityKind, Post, PostBody, PostId, Project, ProjectChat,
     ProjectId, RecordWrite, RunOptions, Status, Time,
 };
 
-use super::super::{Client, checked_text};
+use super::super::{Client, chat_message::Sent, checked_text};
 use crate::{Error, NewAgent, Result};
 
 /// The kind that acts on documents.
@@ -47,19 +45,10 @@ pub struct AcceptedAct {
     pub(crate) before: Option<u64>,
 }
 
-impl fmt::Display for AcceptedAct {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.chat, self.post)
-    }
-}
-
-impl FromStr for AcceptedAct {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let parts = text.split_once(' ');
-        let accepted = parts.and_then(|(chat, post)| Some((chat.parse().ok()?, post.parse().ok()?)));
-        accepted.map(|(chat, post)| Self { chat, post, before: None }).ok_or(Error::KeyReused)
+impl From<Sent> for AcceptedAct {
+    /// A message that was sent before under its key.
+    fn from(Sent { agent, post }: Sent) -> Self {
+        Self { chat: agent, post, before: None }
     }
 }
 
@@ -70,7 +59,8 @@ impl Client {
     /// # Errors
     /// [`Error::KeyReused`] if it was another one.
     pub async fn accepted_act(&self, once: OnceKey<'_>) -> Result<Option<AcceptedAct>> {
-        self.first_answer(Some(once.key), once.request).await
+        let first = self.first_answer::<Sent>(Some(once.key), once.request).await?;
+        Ok(first.map(AcceptedAct::from))
     }
 
     /// Says something about the documents of a project, and returns the chat in which it is answered: the given chat, or
@@ -128,7 +118,8 @@ impl Client {
         commit: Commit,
     ) -> Result<AcceptedAct> {
         let (key, request) = once.map_or((None, ""), |once| (Some(once.key), once.request));
-        Ok(self.commit_once(key, request, accepted, commit).await?.unwrap_or(accepted))
+        let sent = Sent { agent: accepted.chat, post: accepted.post };
+        Ok(self.commit_once(key, request, sent, commit).await?.map_or(accepted, AcceptedAct::from))
     }
 
     /// Creates a chat with its first message, in one commit.

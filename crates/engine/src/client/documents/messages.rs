@@ -42,8 +42,7 @@ pub struct ActResult {
 
 impl Client {
     /// A page of the messages of a chat about the documents of a project, oldest first, after this place, with the place
-    /// after which the next page begins; none at the end. What nobody has answered yet and waits for its turn is not among
-    /// them.
+    /// after which the next page begins; none at the end. A message that waits for its turn is not among them.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound).

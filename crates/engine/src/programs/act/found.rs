@@ -1,6 +1,6 @@
 //! What the one search of a message came to (S5-R050).
 
-use serde_json::Value;
+use entourage_tools::SearchDetails;
 
 use super::{outcome::Web, prompt::WebResults};
 use crate::run::CallResult;
@@ -16,11 +16,14 @@ impl Found {
     /// What the call of the search came to.
     pub(super) fn of(call: CallResult) -> Self {
         let CallResult::Returned(output) = call else { return Self::Failed };
-        let results = output.details.as_ref().and_then(|details| details.get("results"));
-        match results.and_then(Value::as_array) {
-            _ if output.error => Self::Failed,
-            // What the tool says then is for a model that may search again.
-            Some(results) if results.is_empty() => Self::Nothing,
+        if output.error {
+            return Self::Failed;
+        }
+        // A tool of another server may say what it found in its text alone.
+        let details = output.details.and_then(|details| serde_json::from_value(details).ok());
+        match details {
+            // The text is for a model that may search again.
+            Some(SearchDetails { results }) if results.is_empty() => Self::Nothing,
             _ => Self::Results(output.text),
         }
     }

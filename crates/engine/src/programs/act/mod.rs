@@ -2,6 +2,7 @@
 //! everything else in this folder is a function of its arguments.
 
 mod decision;
+mod edit;
 mod excerpt;
 mod found;
 mod intent;
@@ -18,7 +19,7 @@ use entourage_store::Error as StoreError;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
     ActOutcome, Document, DocumentId, EntityKind, Kind, Message, NewDocument, ProposedChange, ProposedTarget,
-    SUMMARY_CHARS, Shrink, check_rewrite, tool_names,
+    tool_names,
 };
 use serde_json::{Value, json};
 
@@ -26,18 +27,13 @@ use super::Program;
 use crate::{
     Error, Interrupt,
     fair_places::FairPlaces,
-    run::{
-        AboutProject, Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run, TextRequest,
-        Together,
-    },
+    run::{AboutProject, Conversation, DecisionRequest, DecisionView, Reader, Run, TextRequest, Together},
 };
 use decision::ActDecision;
 use found::Found;
 use intent::{Intent, with_results};
-use outcome::{EditError, Outcome, Web};
+use outcome::{Outcome, Web};
 use prompt::Surroundings;
-use proposal::TargetState;
-use rewrite::{Rewrite, RewriteForm};
 use settings::Settings;
 
 /// How many of the messages before this one the model reads (S5-R019).
@@ -124,9 +120,7 @@ impl Done {
     const fn said(outcome: Outcome) -> Self {
         Self { outcome, web: Web::NotSearched, write: None, proposal: None }
     }
-}
 
-impl Done {
     /// What was decided, with the error if no model did its part of it (S5-R120).
     fn decision(&self, mut whole: Value) -> Value {
         if let (Outcome::ModelFailed(why), Some(fields)) = (&self.outcome, whole.as_object_mut()) {
@@ -223,93 +217,11 @@ impl Acting {
             name: name.clone(),
             standing_instruction,
             content: with_results(content, results),
-            summary: in_short(decision.intent_statement.as_deref()),
+            summary: edit::in_short(decision.intent_statement.as_deref()),
         };
         let web = found.web();
         let write = Some(DocumentWrite::Create { id: DocumentId::new(), new });
         Done { outcome: Outcome::created(name, decision, web), web, write, proposal: None }
-    }
-
-    /// Has the new content of a document written (S5-R060), and prepares the change.
-    async fn edit(
-        &self,
-        run: &mut Run<'_>,
-        id: DocumentId,
-        found: &Found,
-        decision: &ActDecision,
-    ) -> Result<Done, Interrupt> {
-        let Some(document) = self.documents().iter().find(|document| document.head.id == id) else {
-            let gone = Outcome::NotUpdated { name: String::new(), why: EditError::Gone };
-            return Ok(Done::said(gone));
-        };
-        let name = document.head.name.clone();
-        // A yes holds for the document as it was when the user was asked (K34).
-        if let Some(asked) = self.proposed()
-            && asked.target.is_some_and(|target| target.document == id)
-            && proposal::state(asked, self.documents()) == TargetState::Changed
-        {
-            let prompt =
-                format!("The document '{name}' has changed since I asked you. {}", asked.prompt.trim());
-            return Ok(self.ask(prompt, decision));
-        }
-        let written = match self.rewrite(run, document, found, decision).await? {
-            Ok(written) => written,
-            Err(failed) => return Ok(Done::said(Outcome::unwritten(name, failed))),
-        };
-        // Much may go only where the user has said yes to just that.
-        let change = decision.change().unwrap_or_default();
-        let is_confirmed = |asked| proposal::is_confirmed(asked, &document.head, change);
-        let limit = Shrink::Limited { kept_percent: run.kind().limits.min_kept_percent };
-        let shrink = if self.proposed().is_some_and(is_confirmed) { Shrink::Intended } else { limit };
-        let content = written.apply(&document.content).and_then(|content| {
-            check_rewrite(&document.content, &content, shrink)?;
-            if content == document.content { Err(EditError::Same) } else { Ok(content) }
-        });
-        Ok(match content {
-            Err(why) => Done::said(Outcome::NotUpdated { name, why }),
-            Ok(content) => {
-                let summary = in_short(decision.change());
-                let (at, web) = (document.head.version, found.web());
-                let write = Some(DocumentWrite::Rewrite { document: id, at, content, summary });
-                Done { outcome: Outcome::updated(name, decision, web), web, write, proposal: None }
-            }
-        })
-    }
-
-    /// The second call of a model, for an edit. It belongs to the version that it reads: after a crash it is made again if
-    /// there is another one by then.
-    async fn rewrite(
-        &self,
-        run: &mut Run<'_>,
-        document: &Document,
-        found: &Found,
-        decision: &ActDecision,
-    ) -> Result<Result<Rewrite, DecisionFailed>, Interrupt> {
-        let current = &document.content;
-        let name = format!("rewrite of version {}", document.head.version);
-        let form = RewriteForm::for_content(current, self.settings.whole_chars);
-        let text = prompt::rewrite(&self.message.text, document, decision.change(), found.results(), form);
-        let view = DecisionView { conversation: Conversation::None, text };
-        Ok(match form {
-            RewriteForm::Whole => {
-                let instructions = self.settings.rewrite.clone();
-                let (temperature, reader) = (Some(TEMPERATURE), Reader::Program);
-                let request = TextRequest { instructions, view, temperature, reader };
-                let text = run.write(&name, request).await?;
-                text.map(|text| Rewrite::from_markdown(&text, current))
-            }
-            RewriteForm::Edits => {
-                let request = DecisionRequest {
-                    instructions: self.settings.rewrite_in_places.clone(),
-                    view,
-                    schema: Rewrite::schema(),
-                    temperature: Some(TEMPERATURE),
-                    attempts: 1,
-                };
-                let edits = run.decide(&name, request).await?;
-                edits.map(|edits| Rewrite::from_json(&edits))
-            }
-        })
     }
 
     /// Answers without a change (S5-R095, S5-R096).
@@ -380,15 +292,6 @@ fn is_without_project(refusal: &Error) -> bool {
         Error::NotFound { noun, .. } => *noun == EntityKind::PROJECT.as_str(),
         Error::Store(StoreError::OtherVersion { kind, .. }) => *kind == EntityKind::PROJECT_CHAT,
         _ => false,
-    }
-}
-
-/// The summary of a version, from what the model said at any length.
-fn in_short(said: Option<&str>) -> String {
-    let line = said.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(SUMMARY_CHARS - 1) {
-        Some((end, _)) if line[end..].chars().count() > 1 => format!("{}…", &line[..end]),
-        _ => line,
     }
 }
 

@@ -54,7 +54,7 @@ impl ActRendering for OfChat {
 /// Act upon a message: answer it, ask, edit a document, or create one
 ///
 /// With `Accept: text/event-stream`, server-sent events: `progress` (an `ActProgress`), `text` (an `ActText`, a piece of
-/// the answer), and at the end `done` (the same as the response otherwise) or `error` (a `Detail`). Whoever hangs up
+/// the answer), and at the end `done` (the same as the response otherwise) or `error` (a `Detail`). A client that hangs up
 /// loses nothing: the answer is in the chat, and the same request under the same `Idempotency-Key` gets it.
 #[utoipa::path(
     post, path = "/api/agent/act", tag = "document agent", operation_id = "actOnMessage", params(IdempotencyKey),

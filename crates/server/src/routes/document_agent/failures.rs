@@ -7,7 +7,10 @@ use utoipa::{
     openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder},
 };
 
-use crate::problem::{Detail, ValidationDetail};
+use crate::{
+    problem::{Detail, ValidationDetail},
+    routes::failures::refer,
+};
 
 /// Status, name and description of each failure that a client should be ready for.
 const EXPECTED: [(&str, &str, &str); 5] = [
@@ -82,11 +85,4 @@ fn response(name: &str, meaning: &str, schema: &str) -> (String, RefOr<Response>
     let body = ContentBuilder::new().schema(Some(Ref::from_schema_name(schema))).build();
     let response = ResponseBuilder::new().description(meaning).content("application/json", body);
     (name.to_owned(), response.build().into())
-}
-
-fn refer(
-    ways: impl IntoIterator<Item = (&'static str, &'static str, &'static str)>,
-) -> BTreeMap<String, RefOr<Response>> {
-    let named = |name| Ref::from_response_name(name).into();
-    ways.into_iter().map(|(status, name, _)| (status.to_owned(), named(name))).collect()
 }

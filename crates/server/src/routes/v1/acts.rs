@@ -43,7 +43,7 @@ impl ActRendering for OfChat {
 ///
 /// The agent decides whether it answers, asks, edits a document or creates one. With `Accept: text/event-stream`,
 /// server-sent events: `progress` (an `ActProgress`), `text` (an `ActText`, a piece of the answer), and at the end `done`
-/// (an `Act`) or `error` (a `Problem`). Whoever hangs up loses nothing: the answer is in the chat, and the same request
+/// (an `Act`) or `error` (a `Problem`). A client that hangs up loses nothing: the answer is in the chat, and the same request
 /// under the same `Idempotency-Key` gets it.
 #[utoipa::path(
     post, path = "/v1/projects/{id}/acts", tag = "documents", operation_id = "act",

@@ -5,7 +5,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
-use super::{Hit, Service, endpoint};
+use super::{SearchHit, Service, endpoint};
 
 pub(super) struct Brave {
     url: String,
@@ -34,14 +34,17 @@ impl Service for Brave {
             .header("x-subscription-token", self.key.expose_secret())
     }
 
-    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<SearchHit>> {
         // An answer without web results has no `web` at all.
-        let hits: Vec<Hit> = match answer["web"]["results"].take() {
+        let hits: Vec<SearchHit> = match answer["web"]["results"].take() {
             Value::Null => Vec::new(),
             results => serde_json::from_value(results)?,
         };
-        let plain =
-            |hit: Hit| Hit { title: text(&hit.title), snippet: hit.snippet.as_deref().map(text), ..hit };
+        let plain = |hit: SearchHit| SearchHit {
+            title: text(&hit.title),
+            snippet: hit.snippet.as_deref().map(text),
+            ..hit
+        };
         Ok(hits.into_iter().map(plain).collect())
     }
 }

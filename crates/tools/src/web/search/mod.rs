@@ -103,17 +103,27 @@ trait Service: Send + Sync {
     fn request(&self, client: &Client, query: &str, limit: usize) -> RequestBuilder;
 
     /// Returns the hits in its answer.
-    fn hits(&self, answer: Value) -> serde_json::Result<Vec<Hit>>;
+    fn hits(&self, answer: Value) -> serde_json::Result<Vec<SearchHit>>;
+}
+
+/// What a search of the web found, as the details of the tool's output have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SearchDetails {
+    /// The results, the best first; empty if there are none.
+    pub results: Vec<SearchHit>,
 }
 
 /// One result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Hit {
+pub struct SearchHit {
+    /// The title of the page; may be empty.
     #[serde(default)]
-    title: String,
-    url: String,
+    pub title: String,
+    /// Its address.
+    pub url: String,
+    /// What it says about the query, if the service tells.
     #[serde(alias = "content", alias = "description", default)]
-    snippet: Option<String>,
+    pub snippet: Option<String>,
 }
 
 /// Returns the address of an endpoint, below the configured base or the service's own.
@@ -154,7 +164,7 @@ impl WebSearch {
         })
     }
 
-    async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>> {
+    async fn search(&self, query: &str, limit: usize) -> Result<Vec<SearchHit>> {
         let service = self.service()?;
         let client = self.client.as_ref().map_err(Clone::clone)?;
         let (name, setting) = service.names();
@@ -192,7 +202,7 @@ impl WebSearch {
         let mut hits =
             service.hits(answer).map_err(|error| failed(format!("sent no valid answer: {error}")))?;
         hits.truncate(limit);
-        let clean = |hit: Hit| Hit {
+        let clean = |hit: SearchHit| SearchHit {
             title: without_key(hit.title),
             url: one_line(&without_key(hit.url)),
             snippet: hit.snippet.map(without_key),
@@ -236,22 +246,20 @@ impl Tool for WebSearch {
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let Arguments { query, limit } = parse(NAME, arguments)?;
         let hits = self.search(&query, limit.unwrap_or(LIMIT).clamp(1, LIMIT_MOST)).await?;
-        if hits.is_empty() {
+        let text = match &hits[..] {
             // The query is not repeated: this output contains only content from the web.
-            let text = "Nothing found. Try other or fewer words.".to_owned();
-            let details = Some(json!({ "results": hits }));
-            return Ok(Outcome::Done(Done { text, details, ..Done::default() }));
-        }
-        let lines: Vec<String> = hits.iter().enumerate().map(|(at, hit)| line(at + 1, hit)).collect();
-        Ok(Outcome::Done(Done {
-            text: lines.join("\n"),
-            details: Some(json!({ "results": hits })),
-            ..Done::default()
-        }))
+            [] => "Nothing found. Try other or fewer words.".to_owned(),
+            hits => {
+                let lines: Vec<String> = (1..).zip(hits).map(|(number, hit)| line(number, hit)).collect();
+                lines.join("\n")
+            }
+        };
+        let details = Some(json!(SearchDetails { results: hits }));
+        Ok(Outcome::Done(Done { text, details, ..Done::default() }))
     }
 }
 
-fn line(number: usize, Hit { title, url, snippet }: &Hit) -> String {
+fn line(number: usize, SearchHit { title, url, snippet }: &SearchHit) -> String {
     let title = one_line(&title.replace(['[', ']'], ""));
     let snippet = one_line(snippet.as_deref().unwrap_or_default());
     format!("{number}. [{title}]({url})\n   {snippet}")

@@ -3,7 +3,7 @@
 use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 
-use super::{Hit, Service, endpoint};
+use super::{SearchHit, Service, endpoint};
 
 pub(super) struct Searxng {
     url: String,
@@ -24,7 +24,7 @@ impl Service for Searxng {
         client.get(&self.url).query(&[("q", query), ("format", "json")])
     }
 
-    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<SearchHit>> {
         serde_json::from_value(answer["results"].take())
     }
 }

@@ -4,7 +4,7 @@ use reqwest::{Client, RequestBuilder};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
-use super::{Hit, Service, endpoint};
+use super::{SearchHit, Service, endpoint};
 
 pub(super) struct Tavily {
     url: String,
@@ -33,7 +33,7 @@ impl Service for Tavily {
             .json(&json!({ "query": query, "max_results": limit }))
     }
 
-    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<Hit>> {
+    fn hits(&self, mut answer: Value) -> serde_json::Result<Vec<SearchHit>> {
         serde_json::from_value(answer["results"].take())
     }
 }
