@@ -1,9 +1,6 @@
 //! The document agent: one decision, at most one search, one change or none, one answer.
 
-use std::{
-    sync::{Arc, OnceLock},
-    time::Duration,
-};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use entourage_engine::{Client, DocumentChange, Error, ExpectedVersion, Kinds, NewAct, NewProject, Page};
@@ -106,12 +103,7 @@ impl Place {
         };
         let chat = self.client().act(new, None).await.unwrap().chat;
         let before = if before.0 == chat { before.1 } else { 0 };
-        let read = async || {
-            // What waits before it tries again need not wait for long.
-            self.world.clock().advance(Duration::from_secs(10));
-            acts(chat).await
-        };
-        let acts = eventually("it is answered", read, |acts| acts.len() > before).await;
+        let acts = eventually("it is answered", || acts(chat), |acts| acts.len() > before).await;
         self.world.ended(chat).await;
         let text = said(&self.client(), chat).await;
         let chat = self.client().record(chat).await.unwrap();
