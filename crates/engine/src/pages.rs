@@ -19,6 +19,11 @@ pub(crate) trait PagedQuery: Send + Sync + Sized {
 
     fn cursor(row: &Self::Row) -> Self::Cursor;
 
+    /// Whether a page of so many rows is the last one.
+    fn is_last(&self, rows: usize) -> bool {
+        rows < ROWS as usize
+    }
+
     /// Reads a page: from the row after the cursor on, or else from where the query itself begins.
     async fn page(
         &self,
@@ -90,8 +95,13 @@ impl<R: Record> PagedQuery for RecordFilter<R> {
 
     async fn page(&self, store: &dyn Store, scope: &Scope, after: Option<&String>) -> StoreResult<Vec<R>> {
         let after = after.or(self.page.after.as_ref()).cloned();
-        let page = Page { after, limit: ROWS, bytes: usize::MAX, ..self.page.clone() };
+        let page = Page { after, limit: ROWS, ..self.page.clone() };
         store.records(scope, Self { page, ..self.clone() }).await
+    }
+
+    fn is_last(&self, rows: usize) -> bool {
+        // A page that has reached its limit in bytes has few rows, and is not the last one.
+        if self.page.bytes == usize::MAX { rows < ROWS as usize } else { rows == 0 }
     }
 }
 
@@ -105,7 +115,8 @@ pub(crate) struct Pages<'a, L: PagedQuery> {
     is_at_end: bool,
 }
 
-/// Begins to read a list. The limits of the query's page, in rows and in bytes, do not count.
+/// Begins to read a list. The limit of the query's page in rows does not count, and that in bytes only for records: no
+/// more of them are in memory at once.
 /// The query must not be a search: its matches come best first, and no page follows them.
 pub(crate) fn pages<'a, L: PagedQuery>(store: &'a dyn Store, scope: &'a Scope, list: L) -> Pages<'a, L> {
     Pages { store, scope, list, last: Vec::new(), is_at_end: false }
@@ -121,7 +132,7 @@ impl<L: PagedQuery> Pages<'_, L> {
                 Err(StoreError::NoRow { .. }) if self.last.pop().is_some() => {}
                 page => {
                     let page = page?;
-                    self.is_at_end = page.len() < ROWS as usize;
+                    self.is_at_end = self.list.is_last(page.len());
                     self.last = page.iter().map(L::cursor).collect();
                     return Ok(Some(page).filter(|page| !page.is_empty()));
                 }

@@ -5,7 +5,7 @@ use std::{fmt::Display, ops::RangeInclusive, str::FromStr};
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use entourage_api::{Page, PageQuery};
 use entourage_engine::{ItemQuery, Narrowed, Page as Rows, Result as EngineResult};
-use entourage_types::AgentId;
+use entourage_types::{AgentId, sought_words};
 
 use crate::Problem;
 
@@ -111,6 +111,14 @@ impl Paging {
     }
 }
 
+/// Refuses a search for no word.
+pub(crate) fn checked_words(text: &str) -> Result<(), Problem> {
+    match sought_words(text).next() {
+        Some(_) => Ok(()),
+        None => Err(Problem::bad_query("text: there is no word to look for; give one").at("text")),
+    }
+}
+
 /// Returns the limit, or the default; an error unless it is within 1 to 200.
 pub(crate) fn checked_limit(limit: Option<u32>) -> Result<u32, Problem> {
     checked_number("limit", limit.unwrap_or(USUAL))
@@ -125,7 +133,7 @@ pub(crate) fn checked_number<N: Copy + Into<u64>>(name: &str, number: N) -> Resu
 /// The problem of a parameter that cannot have this value.
 pub(crate) fn bad_number(name: &str, value: impl Display) -> Problem {
     let (first, last) = range(name).into_inner();
-    Problem::bad_query(format!("{name}: `{value}` is not a number from {first} to {last}"))
+    Problem::bad_query(format!("{name}: `{value}` is not a number from {first} to {last}")).at(name)
 }
 
 /// The numbers that a parameter of a query can have; most are numbers of items or events, which a database can hold.
@@ -154,6 +162,7 @@ fn decode(cursor: &str) -> Option<String> {
 
 fn bad_cursor() -> Problem {
     Problem::bad_cursor("give the `next_cursor` of the previous page unchanged, or none for the first page")
+        .at("cursor")
 }
 
 #[cfg(test)]

@@ -74,16 +74,18 @@ async fn requests_fail_as_those_of_a_fastapi_service_do() {
     let unknown = json!({ "message": "a", "project_id": 7 });
     assert!(detail(site.post(act, &unknown).await.expect(404)).contains("project"));
     assert!(detail(site.get("/api/documents/9999999999999999999").await.expect(404)).contains("document"));
-    for (path, part) in [
-        ("/api/documents/x", "path"),
-        ("/api/documents/-1", "path"),
-        ("/api/projects?limit=0", "query"),
-        ("/api/projects?cursor=x", "query"),
-        ("/api/documents/1/diff?from=1", "query"),
+    for (path, loc) in [
+        ("/api/documents/x", ["path", "id"]),
+        ("/api/projects/1/search?text=%20", ["query", "text"]),
+        ("/api/documents/-1", ["path", "id"]),
+        ("/api/projects?limit=0", ["query", "limit"]),
+        ("/api/projects?limit=x", ["query", "limit"]),
+        ("/api/projects?cursor=x", ["query", "cursor"]),
+        ("/api/documents/1/diff?from=1", ["query", "to"]),
     ] {
         let answer = site.get(path).await;
         assert_eq!(answer.headers["content-type"], "application/json");
-        assert_eq!(answer.expect(422)["detail"][0]["loc"][0], part, "{path}");
+        assert_eq!(answer.expect(422)["detail"][0]["loc"], json!(loc), "{path}");
     }
     assert!(detail(site.get("/api/projects/2").await.expect(404)).contains('2'));
 }

@@ -98,12 +98,23 @@ impl World {
         &self.witness
     }
 
-    /// The violated invariants, and the requests that are not rebuilt as a model received them. Nothing may be under
-    /// way.
+    /// The violated invariants, and the requests that are not rebuilt as a model received them. What is found while
+    /// others commit may have been read in part before and in part after a commit: then it is looked for again.
     ///
     /// # Panics
     /// If the store cannot be read.
     pub async fn audit(&self) -> Vec<Violation> {
+        loop {
+            let facts = self.witness.facts().len();
+            let found = self.violations().await;
+            if found.is_empty() || self.witness.facts().len() == facts {
+                return found;
+            }
+        }
+    }
+
+    /// The violations as they are read now.
+    async fn violations(&self) -> Vec<Violation> {
         let mut found = must(audit(&*self.store, Some(&self.witness)).await, "the store answers");
         let observer = self.builder.engine(&self.store).tools(self.builder.tools.clone());
         let observer = observer.clock(Arc::new(self.clock.clone())).build();

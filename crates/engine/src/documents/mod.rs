@@ -5,6 +5,7 @@
 
 mod create;
 mod edit;
+mod pages;
 mod refused;
 mod revise;
 
@@ -14,6 +15,7 @@ use entourage_types::{Editor, Owner};
 pub use revise::DocumentChange;
 
 pub(crate) use edit::check_seen;
+pub(crate) use pages::DocumentPages;
 pub(crate) use refused::Refused;
 
 /// The documents of one owner, as one editor writes them.

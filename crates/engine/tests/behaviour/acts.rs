@@ -9,8 +9,8 @@ use entourage_store::MemoryStore;
 use entourage_testkit::{Fault, World, crash_stride, quiet};
 use entourage_tools::{Caller, Context, Effect, Error as ToolError, Outcome, Tool, Toolbox};
 use entourage_types::{
-    Act, ActOutcome, AgentId, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat, ProjectId,
-    ProposedTarget, Status, ToolSpec, tool_names,
+    Act, ActOutcome, AgentId, DOCUMENT_BYTES, Document, Editor, Item, ItemBody, Owner, Project, ProjectChat,
+    ProjectId, ProposedTarget, Status, ToolSpec, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -181,6 +181,89 @@ async fn a_new_document_has_what_was_decided_and_found() {
     assert_eq!((made.head.name.as_str(), made.content.as_str()), ("Stew", "# Stew\n\nThe web says so."));
     assert_eq!((act.outcome, act.web_search_performed), (ActOutcome::Created, true));
     assert_eq!(place.model.requests().len(), 1, "no second call");
+}
+
+/// Shows: S5-R053, S5-R054, S5-R055, S5-R085, S5-R093.
+#[tokio::test]
+async fn a_search_comes_before_the_change_and_one_that_fails_fails_nothing() {
+    let edit = json!({ "should_edit": true, "document_id": 1 });
+    let create = json!({ "should_create": true, "document_name": "Stew", "document_content": "# Stew" });
+    for (decision, query, is_found) in [
+        (&edit, "soup", true),
+        (&edit, "nothing", false),
+        (&create, "stew", true),
+        (&create, "nothing", false),
+    ] {
+        let mut decision = decision.clone();
+        decision["needs_web_search"] = true.into();
+        decision["search_query"] = query.into();
+        let place = Place::of(deciding(decision, "# Soup\n\nWater, salt.\n")).await;
+        let (act, text, chat) = place.act(place.message("Go on.")).await;
+        assert!(act.is_success() && act.web_search_performed == is_found, "{query}: {text}");
+        assert_eq!(text.contains("web search"), is_found, "{query}: {text}");
+        let items = place.client().items(chat.agent, 0, 100).await.unwrap();
+        let calls = items.iter().filter_map(|item| match &item.body {
+            ItemBody::Turn(turn) => Some(turn.calls.len()),
+            _ => None,
+        });
+        assert_eq!(calls.sum::<usize>(), 1, "one search");
+        let changed = place.client().document(act.document.unwrap()).await.unwrap();
+        match act.outcome {
+            ActOutcome::Updated => {
+                let requests = place.model.requests();
+                let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{requests:?}") };
+                assert_eq!(read.contains("The web says so."), is_found, "the rewrite reads what was found");
+            }
+            _ => assert_eq!(changed.content.contains("The web says so."), is_found, "{}", changed.content),
+        }
+    }
+}
+
+/// Shows: S5-R049, S5-R059, S5-R063, S5-R094.
+#[tokio::test]
+async fn an_edit_of_no_document_of_the_project_asks_which_one_and_changes_nothing() {
+    let edit = |document| json!({ "should_edit": true, "document_id": document });
+    // One of another project of the same user, one that there is not, and none named while one is open.
+    for (decision, is_open) in [(edit(json!(2)), false), (edit(json!(99)), false), (edit(json!(null)), true)]
+    {
+        let place = Place::of(deciding(decision.clone(), "# Soup\n\nWater, salt.\n")).await;
+        let client = place.client();
+        let other = new_project(&client, "Elsewhere").await;
+        let elsewhere = client.create_document(new(other.id, "Secrets", "# Secret")).await.unwrap();
+        let open = is_open.then_some(place.recipes.head.id);
+        let (act, text, _) = place.act(NewAct { open, ..place.message("Salt it.") }).await;
+        assert_eq!((act.outcome, act.document), (ActOutcome::Clarification, None), "{decision}: {text}");
+        assert!(text.contains("Which document") && text.ends_with("Recipes"), "{decision}: {text}");
+        assert_eq!(place.recipes().await, place.recipes, "{decision}");
+        assert_eq!(client.document(elsewhere.head.id).await.unwrap(), elsewhere, "{decision}");
+        let requests = place.model.requests();
+        let [Request { messages, .. }] = &requests[..] else { panic!("{requests:?}") };
+        let Some(Message::User(read)) = messages.last() else { panic!("{messages:?}") };
+        assert_eq!(read.contains("The currently open document is the one with id 1"), is_open);
+        assert!(!read.contains("Secret"), "{read}");
+    }
+}
+
+/// Shows: S5-R075, S5-R091, S5-R092.
+#[tokio::test]
+async fn a_new_document_keeps_the_standing_instruction_or_is_not_created_for_a_reason() {
+    let create = |content: &str, standing: Value| {
+        json!({
+            "should_create": true, "document_name": "Stew", "document_content": content,
+            "standing_instruction": standing,
+        })
+    };
+    for (standing, kept) in [(json!("In French."), "In French."), (Value::Null, "")] {
+        let place = Place::of(deciding(create("# Stew", standing), "")).await;
+        let (act, ..) = place.act(place.message("Write down a stew.")).await;
+        let made = place.client().document(act.document.unwrap()).await.unwrap();
+        assert_eq!(made.head.standing_instruction, kept);
+    }
+    let place = Place::of(deciding(create(&"x".repeat(DOCUMENT_BYTES + 1), Value::Null), "")).await;
+    let (act, text, _) = place.act(place.message("Write down a stew.")).await;
+    assert_eq!((act.outcome, act.document), (ActOutcome::NotCreated, None));
+    assert!(text.contains("encountered an issue") && text.contains(&DOCUMENT_BYTES.to_string()), "{text}");
+    assert_eq!(place.client().documents(place.project.id).await.unwrap().len(), 1);
 }
 
 /// Shows: S5-R077, S5-R078, S5-R090, S5-R092, S5-R118.
@@ -416,6 +499,49 @@ async fn a_long_document_is_changed_in_places() {
         assert!(read.len() < long.len() && read.contains("The end."), "the decision reads an excerpt");
         let Some(Message::User(read)) = requests[1].messages.last() else { panic!("{:?}", requests[1]) };
         assert!(read.contains(&long), "the change is made to the whole");
+    }
+}
+
+/// What others change while the model writes stays: a change in places is made anew in the text as it is then, and a whole
+/// text, or a change whose place is gone, is not made.
+///
+/// Shows: S5-R094, S5-R126.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_in_places_stands_beside_what_others_change_meanwhile() {
+    let long = format!("# Long\n\n{}\nThe end.\n", "A line of it.\n".repeat(700));
+    let in_places = json!({ "edits": [{ "old": "The end.", "new": "An end." }] });
+    let whole = json!({ "content": long.replace("The end.", "An end.") });
+    for (answer, (theirs, instead), is_made) in [
+        (&in_places, ("# Long", "# Longer"), true),
+        (&in_places, ("The end.", "Finis."), false),
+        (&whole, ("# Long", "# Longer"), false),
+    ] {
+        let decision = json!({ "should_edit": true, "document_id": 2 }).to_string();
+        let editor: Arc<OnceLock<(Client, Document)>> = Arc::default();
+        let (editing, answer) = (Arc::clone(&editor), answer.to_string());
+        let model = ScriptedModel::deciding(move |request| {
+            if !request.output_schema.as_ref().unwrap()["properties"]["edits"].is_object() {
+                return Some(Ok(Script::text(decision.clone())));
+            }
+            let (client, document) = editing.get().unwrap().clone();
+            let content = Some(document.content.replace(theirs, instead));
+            let change = DocumentChange { content, ..DocumentChange::default() };
+            let changed = client.change_document(document.head.id, change, ExpectedVersion::Exactly(1));
+            tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(changed)).unwrap();
+            Some(Ok(Script::text(answer.clone())))
+        });
+        let place = Place::of(model).await;
+        let document = place.client().create_document(new(place.project.id, "Long", &long)).await.unwrap();
+        editor.set((place.client(), document.clone())).ok().unwrap();
+        let (act, text, _) = place.act(place.message("Change the end.")).await;
+        assert_eq!(act.outcome == ActOutcome::Updated, is_made, "{text}");
+        assert_eq!(text.contains("changed by somebody else in the meantime"), !is_made, "{text}");
+        let now = place.client().document(document.head.id).await.unwrap();
+        let changed = long.replace(theirs, instead);
+        let expected = if is_made { changed.replace("The end.", "An end.") } else { changed };
+        assert_eq!((now.content, now.head.version), (expected, 2 + u64::from(is_made)));
+        assert_eq!(place.model.requests().len(), 2, "nothing is asked for again");
+        assert_eq!(place.world.audit().await, []);
     }
 }
 

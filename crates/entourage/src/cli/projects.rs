@@ -1,6 +1,7 @@
-//! `entourage projects`: lists and creates projects, and lists the chats about one.
+//! `entourage projects`: lists, creates, changes and deletes projects, and lists the chats about one.
 
 use clap::{Args, Subcommand};
+use entourage_api::ChangeProject;
 
 use super::{
     backend::{self, Purpose, Result},
@@ -21,7 +22,7 @@ Examples:
 A project holds documents; `entourage documents` shows them, `entourage act` has an agent work on them. Wherever a \
 project is named, its name, its number or its id will do.";
 
-/// List and create projects, which hold documents
+/// List, create, change and delete projects, which hold documents
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Projects {
@@ -43,6 +44,29 @@ enum Command {
         #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
         description: String,
     },
+    /// Give a project another name, or another description
+    #[command(after_help = "Example:\n  entourage projects change Trip --name Rome")]
+    Change {
+        /// The project: its name, number or id
+        project: Reference,
+        /// Its new name, which no other project has
+        #[arg(long, value_name = "NAME", required_unless_present = "description")]
+        name: Option<String>,
+        /// What it is about; empty for nothing
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+    },
+    /// Delete a project with its documents, all their versions, and what keeps its chats together
+    #[command(after_help = "\
+Example:
+  entourage projects delete Trip
+
+Nothing brings its documents back: `entourage documents export --project Trip --to DIR` keeps copies. The agents of its \
+chats, and what was said in them, stay until `entourage prune` removes them.")]
+    Delete {
+        /// The project: its name, number or id
+        project: Reference,
+    },
     /// List the chats about a project, newest first
     #[command(after_help = "Example:\n  entourage projects chats Trip")]
     Chats {
@@ -56,6 +80,10 @@ impl Projects {
         match self.command.unwrap_or(Command::List) {
             Command::List => list(globals).await,
             Command::Create { name, description } => create(globals, &name, &description).await,
+            Command::Change { project, name, description } => {
+                change(globals, &project, ChangeProject { name, description }).await
+            }
+            Command::Delete { project } => delete(globals, &project).await,
             Command::Chats { project } => chats(globals, &project).await,
         }
     }
@@ -98,6 +126,32 @@ async fn create(globals: &Globals, name: &str, description: &str) -> Result<Exit
             "next: entourage documents import DIR --project {name}{again}, or entourage act {name} \"…\"{again}"
         ));
     }
+    Ok(Exit::Done)
+}
+
+async fn change(globals: &Globals, project: &Reference, change: ChangeProject) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let project = project.project(&backend).await?;
+    let changed = backend.change_project(project.id, &change).await?;
+    if globals.json {
+        out::json(&changed)?
+    } else {
+        out::result(text!["changed project ", out::stdout().bold(&changed.name)])?
+    }
+    Ok(Exit::Done)
+}
+
+async fn delete(globals: &Globals, project: &Reference) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let project = project.project(&backend).await?;
+    let documents = backend.documents(project.id).await?.len();
+    backend.delete_project(project.id).await?;
+    if globals.json {
+        out::json(&project)?;
+        return Ok(Exit::Done);
+    }
+    let documents = if documents == 1 { "1 document".to_owned() } else { format!("{documents} documents") };
+    out::result(text!["deleted project ", out::stdout().bold(&project.name), " with its ", documents])?;
     Ok(Exit::Done)
 }
 

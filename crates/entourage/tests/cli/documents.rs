@@ -64,6 +64,40 @@ fn a_document_is_imported_shown_compared_and_brought_back() {
     assert!(said(&["projects"]).starts_with("Trip  number 1  20"));
 }
 
+#[test]
+fn a_document_is_found_renamed_and_deleted() {
+    let place = trip();
+    place.write("more/Rome.md", "# Rome\n\nA train to Termini, then on foot.\n");
+    place.entourage(&["documents", "import", "more", "--project", "Italy", "--create"]).good();
+    let said = |arguments: &[&str]| place.entourage(arguments).good().stdout;
+    assert_eq!(
+        said(&["documents", "search", "train"]),
+        "Rome  number 2  Italy  # Rome A train to Termini, then on foot.\n\
+         Plan  number 1  Trip  # Plan By train.\n"
+    );
+    assert!(said(&["documents", "search", "tra", "--project", "Trip"]).starts_with("Plan  number 1  Trip"));
+    let none = place.entourage(&["documents", "search", "ship"]).good();
+    assert!(none.stdout.is_empty() && none.stderr.contains("no document has all of these words"), "{none:?}");
+
+    let renamed = said(&["documents", "change", "Plan", "--name", "Plan for Rome"]);
+    assert_eq!(renamed, "changed Plan for Rome, version 3\n");
+    let kept = ["documents", "change", "1", "--standing-instruction", "In French."];
+    assert_eq!(said(&kept), "changed Plan for Rome, version 4\n");
+    assert_eq!(said(&kept), "Plan for Rome is like that already: nothing was changed\n");
+    let shown = place.entourage(&["documents", "show", "1", "--json"]).good().json();
+    assert_eq!(shown[0]["standing_instruction"], "In French.");
+    assert_eq!(said(&["projects", "change", "Italy", "--name", "Rome"]), "changed project Rome\n");
+
+    assert_eq!(
+        said(&["documents", "delete", "plan for rome"]),
+        "deleted Plan for Rome with its 4 versions\n"
+    );
+    let gone = place.entourage(&["documents", "delete", "1"]);
+    assert!(gone.error(2).contains("`entourage documents` lists them"), "{gone:?}");
+    assert_eq!(said(&["projects", "delete", "Rome"]), "deleted project Rome with its 1 document\n");
+    assert!(said(&["documents"]).starts_with("Trip, number 1\n"), "the other project stays");
+}
+
 /// Byte for byte, whatever line ends and characters the files have.
 #[test]
 fn what_is_imported_is_exported_byte_for_byte() {
@@ -225,6 +259,13 @@ fn a_mistake_is_one_line_that_names_the_next_step() {
         (&["documents", "diff", "2"], "`Plan` has only its first version"),
         (&["documents", "undo", "2"], "`entourage documents show 2` shows it"),
         (&["documents", "undo", "1", "--to", "9"], "`entourage documents versions 1` lists them"),
+        (&["documents", "change", "1"], "--name <NAME>"),
+        (&["documents", "change", "1", "--name", " "], "the name is empty"),
+        (&["documents", "delete", "Plan"], "may be 2 documents: doc_"),
+        (&["documents", "search"], "<WORDS>"),
+        (&["documents", "search", "!!!"], "there is no word to look for"),
+        (&["projects", "change", "Trip", "--name", "other"], "there is another project called `other`"),
+        (&["projects", "delete", "Nowhere"], "there is no project `Nowhere`"),
         (&["documents", "export"], "<DOC>"),
         (&["documents", "export", "--project", "Trip"], "--to DIR"),
         (&["documents", "export", "1", "--force"], "--to <DIR>"),
@@ -299,7 +340,27 @@ fn an_undo_that_another_change_overtakes_does_nothing_and_says_so() {
     assert_eq!(id(&document, "doc_"), document);
 }
 
-/// Stands between the commands of a place and its server, and changes a document before each undo arrives.
+#[test]
+fn a_deletion_or_a_rename_that_another_change_overtakes_does_nothing_and_says_so() {
+    for (arguments, words) in [
+        (&["documents", "delete", "Plan"][..], "was not deleted"),
+        (&["documents", "change", "Plan", "--name", "Mine"], "nothing was done"),
+    ] {
+        let place = trip();
+        let server = Server::start(&place);
+        let document = place.entourage(&["documents", "--json"]).good().json()[0]["id"].clone();
+        let document = document.as_str().expect("an id").to_owned();
+        let _between = overtaking(&place, &server, document.clone());
+        let error = place.entourage(arguments).error(1).to_owned();
+        assert!(
+            error.contains("`Plan` was changed meanwhile, after version 2") && error.contains(words),
+            "{error}"
+        );
+        assert_eq!(place.entourage(&["documents", "show", &document]).good().stdout, "theirs");
+    }
+}
+
+/// Stands between the commands of a place and its server, and changes a document before each request for a version of it arrives.
 fn overtaking(place: &DataDir, server: &Server, document: String) -> thread::JoinHandle<()> {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let file = place.data().join("server.json");
@@ -310,7 +371,7 @@ fn overtaking(place: &DataDir, server: &Server, document: String) -> thread::Joi
     thread::spawn(move || {
         for mut client in listener.incoming().flatten() {
             let (head, body) = read_request(&client);
-            if head.split_whitespace().nth(1).is_some_and(|path| path.ends_with("/undo")) {
+            if head.to_ascii_lowercase().contains("\r\nif-match:") {
                 let path = format!("/v1/documents/{document}");
                 let change = json!({ "content": "theirs" });
                 assert_eq!(request(&to, "PUT", &path, "if-match: *\r\n", &change).0, 200);

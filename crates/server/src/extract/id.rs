@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use axum::{
-    extract::{FromRequestParts, Path},
+    extract::{FromRequestParts, Path, RawPathParams},
     http::request::Parts,
 };
 
@@ -17,15 +17,14 @@ pub(crate) struct Id<T>(pub(crate) T);
 
 impl<T, S> FromRequestParts<S> for Id<T>
 where
-    T: FromStr<Err: Display> + Display,
+    T: FromStr<Err: Display> + Display + Send,
     S: Send + Sync,
 {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Path(text) = Path::<String>::from_request_parts(parts, state).await?;
-        let text = checked(text)?;
-        let id: T = text.parse().map_err(|error: T::Err| Problem::bad_path(error.to_string()))?;
+        let id: T = parsed(parts, 0, text).await?;
         tracing::Span::current().record("id", tracing::field::display(&id));
         Ok(Self(id))
     }
@@ -36,16 +35,31 @@ pub(crate) struct IdAndNumber<T>(pub(crate) T, pub(crate) u64);
 
 impl<T, S> FromRequestParts<S> for IdAndNumber<T>
 where
-    T: FromStr<Err: Display> + Display,
+    T: FromStr<Err: Display> + Display + Send,
     S: Send + Sync,
 {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let Path((id, number)) = Path::<(String, String)>::from_request_parts(parts, state).await?;
-        let id: T = checked(id)?.parse().map_err(|error: T::Err| Problem::bad_path(error.to_string()))?;
+        let id: T = parsed(parts, 0, id).await?;
         tracing::Span::current().record("id", tracing::field::display(&id));
-        Ok(Self(id, checked(number)?.parse::<Number>().map_err(Problem::bad_path)?.0))
+        let Number(number) = parsed(parts, 1, number).await?;
+        Ok(Self(id, number))
+    }
+}
+
+/// Reads the nth parameter of a path.
+async fn parsed<T: FromStr<Err: Display>>(parts: &mut Parts, nth: usize, text: String) -> Result<T, Problem> {
+    let why = match checked(text)?.parse() {
+        Ok(parsed) => return Ok(parsed),
+        Err(why) => T::Err::to_string(&why),
+    };
+    let problem = Problem::bad_path(why);
+    let names = RawPathParams::from_request_parts(parts, &()).await.ok();
+    match names.as_ref().and_then(|names| names.iter().nth(nth)) {
+        Some((name, _)) => Err(problem.at(name)),
+        None => Err(problem),
     }
 }
 

@@ -33,6 +33,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IfMatch {
         let expected = value.to_str().ok().filter(|_| given.next().is_none()).and_then(expected);
         expected.map(Self).ok_or_else(|| {
             Problem::bad_header("`If-Match` takes one `ETag` of the document, such as `\"3\"`, or `*`")
+                .at(IF_MATCH.as_str())
         })
     }
 }

@@ -13,7 +13,8 @@ use utoipa::{
 
 use crate::Problem;
 
-const HEADER: &str = "idempotency-key";
+/// The name of the header.
+pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const LONGEST: usize = 255;
 
 /// The `Idempotency-Key` of a request, if it has one.
@@ -35,7 +36,7 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let mut given = parts.headers.get_all(HEADER).iter();
+        let mut given = parts.headers.get_all(IDEMPOTENCY_KEY).iter();
         let Some(key) = given.next() else { return Ok(Self(None)) };
         let visible = key.as_bytes().iter().all(u8::is_ascii_graphic);
         match key.to_str() {
@@ -44,7 +45,8 @@ impl<S: Send + Sync> FromRequestParts<S> for IdempotencyKey {
             }
             _ => Err(Problem::bad_header(format!(
                 "`Idempotency-Key` takes one value of 1 to {LONGEST} visible ASCII characters"
-            ))),
+            ))
+            .at(IDEMPOTENCY_KEY)),
         }
     }
 }

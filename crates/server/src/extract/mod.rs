@@ -12,4 +12,4 @@ pub(crate) use filter::Filter;
 pub(crate) use id::{Id, IdAndNumber, Names, Number};
 pub(crate) use if_match::{IfMatch, IfMatchAny};
 pub(crate) use json::{Body, Object};
-pub(crate) use key::IdempotencyKey;
+pub(crate) use key::{IDEMPOTENCY_KEY, IdempotencyKey};

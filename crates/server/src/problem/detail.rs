@@ -19,10 +19,10 @@ pub(super) struct Refusal {
     pub(super) place: Place,
 }
 
-/// Where in a body a mistake is, and of which sort.
+/// Where in its part of a request a mistake is, and of which sort.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// The names of the fields that lead to it.
+    /// The names of the fields that lead to it, or the name of the parameter or the header.
     pub(super) fields: Vec<String>,
     pub(super) sort: MistakeSort,
 }

@@ -3,6 +3,7 @@
 use entourage_engine::{Error, StoreError};
 
 use super::{Cause, Problem};
+use crate::extract::IDEMPOTENCY_KEY;
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
@@ -35,7 +36,7 @@ impl Problem {
             Error::NotNow { .. } | Error::NameTaken { .. } | Error::AtWork(_) | Error::ChatChanges(_) => {
                 Self::not_now(text)
             }
-            Error::KeyReused => Self::key_reused(text),
+            Error::KeyReused => Self::key_reused(text).at(IDEMPOTENCY_KEY),
             Error::TooMany(_) => Self::too_many_requests(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes
             // to the log.

@@ -158,7 +158,7 @@ impl Problem {
         Self::unauthorized(format!("the token is refused: {why}"))
     }
 
-    /// Says where in the body the mistake is.
+    /// Says where in its part of the request the mistake is.
     fn placed(self, place: Place) -> Self {
         Self { more: Box::new(More { place, ..*self.more }), ..self }
     }
@@ -180,7 +180,7 @@ impl Problem {
         Self { more: Box::new(More { version: Some(version), ..*self.more }), ..self }
     }
 
-    /// Says which field of the body has a value that is not taken.
+    /// Says which field of a body, which parameter or which header has a value that is not taken.
     pub(crate) fn at(self, field: &str) -> Self {
         let place = Place { fields: vec![field.to_owned()], sort: MistakeSort::ValueError };
         self.placed(place)

@@ -22,7 +22,9 @@ impl From<JsonRejection> for Problem {
             return problem;
         }
         match rejection {
-            JsonRejection::JsonDataError(error) => Self::bad_body(innermost(&error)).placed(place(&error)),
+            JsonRejection::JsonDataError(error) => {
+                Self::bad_body(innermost(&error)).placed(place::<serde_json::Error>(&error))
+            }
             JsonRejection::JsonSyntaxError(error) => Self::bad_json(innermost(&error)),
             JsonRejection::MissingJsonContentType(_) => {
                 Self::bad_media_type("send the body as `Content-Type: application/json`")
@@ -40,7 +42,7 @@ impl From<BytesRejection> for Problem {
 
 impl From<QueryRejection> for Problem {
     fn from(rejection: QueryRejection) -> Self {
-        Self::bad_query(innermost(&rejection))
+        Self::bad_query(innermost(&rejection)).placed(place::<serde::de::value::Error>(&rejection))
     }
 }
 
@@ -56,11 +58,10 @@ fn unread(rejection: &(dyn std::error::Error + 'static)) -> Option<Problem> {
     causes.find_map(|error| error.downcast_ref()).map(|Unread(problem)| problem.clone())
 }
 
-/// Where in the body a mistake is, and of which sort. Serde says which field is missing or unknown in words only.
-fn place(error: &(dyn std::error::Error + 'static)) -> Place {
+/// Where in a body or a query a mistake is, and of which sort. Serde says which field is missing or unknown in words only.
+fn place<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> Place {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
-    let found =
-        causes.find_map(|error| error.downcast_ref::<serde_path_to_error::Error<serde_json::Error>>());
+    let found = causes.find_map(|error| error.downcast_ref::<serde_path_to_error::Error<E>>());
     let Some(found) = found else { return Place::default() };
     let path = found.path().iter().filter(|part| !matches!(part, Segment::Unknown));
     let mut fields: Vec<String> = path.map(ToString::to_string).collect();

@@ -5,12 +5,15 @@ use std::{fmt, time::Duration};
 use entourage_store::Error as StoreError;
 use entourage_types::{DocumentId, DocumentVersion};
 use similar::{ChangeTag, TextDiff};
+use tokio::sync::Semaphore;
 
 use super::super::Client;
 use crate::Result;
 
 /// After this time the rest is shown as one change: texts of many lines that differ everywhere take long.
 const LONGEST: Duration = Duration::from_secs(1);
+/// So many comparisons are made at once, of all callers. Others wait.
+static AT_ONCE: Semaphore = Semaphore::const_new(2);
 /// So many unchanged lines stand around changed ones.
 const AROUND: usize = 3;
 
@@ -68,10 +71,15 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound) for the document or a version.
     pub async fn document_diff(&self, id: DocumentId, from: u64, to: u64) -> Result<DocumentDiff> {
+        // Long texts take a while, and memory. The comparison keeps its place until it ends, even if its caller has gone.
+        let place = AT_ONCE.acquire().await;
         let one = self.document_version(id, from).await?;
         let other = self.document_version(id, to).await?;
-        // Long texts take a while.
-        let compared = tokio::task::spawn_blocking(move || compare(&one, &other)).await;
+        let compared = tokio::task::spawn_blocking(move || {
+            let _place = place;
+            compare(&one, &other)
+        });
+        let compared = compared.await;
         // Only a runtime that shuts down cuts it off.
         compared.map_err(|_| StoreError::Closed.into())
     }

@@ -1,12 +1,10 @@
 //! Reading documents: one, those of a project, and their heads alone.
 
-use std::collections::HashSet;
-
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{Document, DocumentHead, DocumentId, Project, ProjectId, UniqueName};
 
 use super::super::{Client, Narrowed};
-use crate::{Result, pages::pages};
+use crate::{Result, documents::DocumentPages};
 
 impl Client {
     /// One document, whole (S5-R058).
@@ -41,13 +39,10 @@ impl Client {
     /// [`Error::NotFound`](crate::Error::NotFound) for the project.
     pub async fn documents(&self, project: ProjectId) -> Result<Vec<Document>> {
         self.project(project).await?;
-        let all =
-            RecordFilter::<Document> { with_texts: true, ..RecordFilter::of(Project::as_parent(project)) };
-        let mut pages = pages(&**self.engine.store(), &self.scope, all);
-        let (mut documents, mut known) = (Vec::new(), HashSet::new());
+        let mut pages = DocumentPages::of(&**self.engine.store(), &self.scope, project);
+        let mut documents = Vec::new();
         while let Some(page) = pages.next().await? {
-            // A page is read again if others delete all documents of the one before.
-            documents.extend(page.into_iter().filter(|document| known.insert(document.head.id)));
+            documents.extend(page);
         }
         Ok(documents)
     }

@@ -1,8 +1,10 @@
 //! What the model decides about a message: its fields as the program reads them, and the schema that asks for them.
 
-use entourage_types::{Document, fold_name};
+use entourage_types::{DocumentHead, fold_name};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+
+use super::excerpt::DocumentExcerpt;
 
 /// A decision of the model (S5-R043 to S5-R046). No field must be there: one that is absent, null, blank or of a form
 /// that cannot be read counts as false or none (S5-R047).
@@ -163,10 +165,10 @@ pub(crate) enum Reference {
 impl Reference {
     /// Finds the document that is meant. Words are a name, if they are the name of a document: within a project that
     /// is as good as its id.
-    pub(crate) fn resolve<'a>(&self, documents: &'a [Document]) -> Option<&'a Document> {
-        documents.iter().find(|document| match self {
-            Self::Number(number) => document.head.number == *number,
-            Self::Words(words) => fold_name(&document.head.name) == fold_name(words),
+    pub(crate) fn resolve<'a>(&self, documents: &'a [DocumentExcerpt]) -> Option<&'a DocumentHead> {
+        documents.iter().map(|document| &document.head).find(|head| match self {
+            Self::Number(number) => head.number == *number,
+            Self::Words(words) => fold_name(&head.name) == fold_name(words),
         })
     }
 }
@@ -319,7 +321,7 @@ mod tests {
             let answer = json!({ "document_id": id });
             assert_eq!(schema.mistakes(&answer.to_string()), None, "{id}");
             let reference = ActDecision::read(answer).document_id.unwrap();
-            assert_eq!(reference.resolve(&documents).map(|found| found.head.number), found, "{id}");
+            assert_eq!(reference.resolve(&documents).map(|found| found.number), found, "{id}");
         }
         for id in [json!(-1), json!(1.5), json!(1e300)] {
             let reference = ActDecision::read(json!({ "document_id": id })).document_id.unwrap();

@@ -8,14 +8,20 @@ use super::{
     decision::ActDecision,
     found::Found,
     outcome::{EditError, Outcome},
-    prompt,
-    proposal::{self, TargetState},
+    prompt, proposal,
     rewrite::{Rewrite, RewriteForm},
 };
 use crate::{
     Interrupt,
     run::{Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, Run, TextRequest},
 };
+
+/// What a model wrote to change a document.
+pub(super) struct Edit {
+    written: Rewrite,
+    /// What was decided to be changed.
+    change: String,
+}
 
 impl Acting {
     /// Has the new content of a document written (S5-R060), and prepares the change.
@@ -26,42 +32,66 @@ impl Acting {
         found: &Found,
         decision: &ActDecision,
     ) -> Result<Done, Interrupt> {
-        let Some(document) = self.documents().iter().find(|document| document.head.id == id) else {
-            let gone = Outcome::NotUpdated { name: String::new(), why: EditError::Gone };
-            return Ok(Done::said(gone));
+        // As it is now, which may be later than what the decision was made on.
+        let Some(document) = &run.document(id).await? else {
+            let name = self.meant(decision).map(|head| head.name.clone()).unwrap_or_default();
+            return Ok(Done::said(Outcome::NotUpdated { name, why: EditError::Gone }));
         };
         let name = document.head.name.clone();
         // A yes holds for the document as it was when the user was asked (K34).
         if let Some(asked) = self.proposed()
-            && asked.target.is_some_and(|target| target.document == id)
-            && proposal::state(asked, self.documents()) == TargetState::Changed
+            && asked
+                .target
+                .is_some_and(|asked| asked.document == id && asked.version != document.head.version)
         {
             let prompt =
                 format!("The document '{name}' has changed since I asked you. {}", asked.prompt.trim());
-            return Ok(self.ask(prompt, decision));
+            return Ok(Self::ask(prompt, Some(&document.head), decision));
         }
         let written = match self.rewrite(run, document, found, decision).await? {
             Ok(written) => written,
             Err(failed) => return Ok(Done::said(Outcome::unwritten(name, failed))),
         };
-        // Much may go only where the user has said yes to just that.
-        let change = decision.change().unwrap_or_default();
-        let is_confirmed = |asked| proposal::is_confirmed(asked, &document.head, change);
-        let limit = Shrink::Limited { kept_percent: run.kind().limits.min_kept_percent };
-        let shrink = if self.proposed().is_some_and(is_confirmed) { Shrink::Intended } else { limit };
-        let content = written.apply(&document.content).and_then(|content| {
-            check_rewrite(&document.content, &content, shrink)?;
-            if content == document.content { Err(EditError::Same) } else { Ok(content) }
-        });
-        Ok(match content {
+        let edit = Edit { written, change: decision.change().unwrap_or_default().to_owned() };
+        Ok(match self.change(run, document, &edit) {
             Err(why) => Done::said(Outcome::NotUpdated { name, why }),
-            Ok(content) => {
-                let summary = in_short(decision.change());
-                let (at, web) = (document.head.version, found.web());
-                let write = Some(DocumentWrite::Rewrite { document: id, at, content, summary });
-                Done { outcome: Outcome::updated(name, decision, web), web, write, proposal: None }
+            Ok(write) => {
+                let web = found.web();
+                let outcome = Outcome::updated(name, decision, web);
+                Done { web, write: Some(write), edit: Some(edit), ..Done::said(outcome) }
             }
         })
+    }
+
+    /// Makes the change anew if the document was changed since: changes in places stand beside those of others. None if
+    /// the edit is not of that kind.
+    pub(super) async fn edit_again(
+        &self,
+        run: &Run<'_>,
+        id: DocumentId,
+        edit: &Edit,
+    ) -> Result<Option<DocumentWrite>, Interrupt> {
+        if matches!(edit.written, Rewrite::Whole(_)) {
+            return Ok(None);
+        }
+        let document = run.document(id).await?;
+        Ok(document.and_then(|document| self.change(run, &document, edit).ok()))
+    }
+
+    /// The change of a document, if all guards let it pass.
+    fn change(&self, run: &Run<'_>, document: &Document, edit: &Edit) -> Result<DocumentWrite, EditError> {
+        let Document { head, content: before } = document;
+        // Much may go only where the user has said yes to just that.
+        let is_confirmed = |asked| proposal::is_confirmed(asked, head, &edit.change);
+        let limit = Shrink::Limited { kept_percent: run.kind().limits.min_kept_percent };
+        let shrink = if self.proposed().is_some_and(is_confirmed) { Shrink::Intended } else { limit };
+        let content = edit.written.apply(before)?;
+        check_rewrite(before, &content, shrink)?;
+        if content == *before {
+            return Err(EditError::Same);
+        }
+        let summary = in_short(Some(&edit.change));
+        Ok(DocumentWrite::Rewrite { document: head.id, at: head.version, content, summary })
     }
 
     /// The second call of a model, for an edit. It belongs to the version that it reads: after a crash it is made again if

@@ -1,8 +1,8 @@
 //! What is to be done about a message, from what the model decided.
 
-use entourage_types::{Document, DocumentId};
+use entourage_types::DocumentId;
 
-use super::{decision::ActDecision, naming};
+use super::{decision::ActDecision, excerpt::DocumentExcerpt, naming};
 
 /// The question if the model wants to ask one and gives none (S5-R083).
 const QUESTION: &str = "Could you tell me more about what you would like me to do?";
@@ -55,7 +55,7 @@ impl Intent {
     /// The first flag counts of: clarification, confirmation, creation, edit (S5-R098). With both of the last two, it is
     /// an edit if the decision names a document that exists (S5-R080). An edit of a document that does not exist becomes a
     /// question (S5-R063): so does one of another project, which is not among these (S5-R059).
-    pub(crate) fn of(decision: &ActDecision, message: &str, documents: &[Document]) -> Self {
+    pub(crate) fn of(decision: &ActDecision, message: &str, documents: &[DocumentExcerpt]) -> Self {
         let found = decision.document_id.as_ref().and_then(|id| id.resolve(documents));
         if decision.needs_clarification {
             return Self::Clarify {
@@ -73,7 +73,7 @@ impl Intent {
                 content: decision.document_content.clone().unwrap_or_default(),
                 search,
             },
-            (_, true, Some(document)) => Self::Edit { document: document.head.id, search },
+            (_, true, Some(document)) => Self::Edit { document: document.id, search },
             (false, true, None) => Self::Clarify { question: which_document(documents) },
             (false, false, _) => {
                 Self::Converse { response: decision.conversational_response.clone(), search }
@@ -104,7 +104,7 @@ fn or_default(text: Option<&str>, default: &str) -> String {
 }
 
 /// The question which document is meant, with the names of all there are (S5-R063).
-pub(crate) fn which_document(documents: &[Document]) -> String {
+pub(crate) fn which_document(documents: &[DocumentExcerpt]) -> String {
     if documents.is_empty() {
         return "I couldn't find that document: there are none in this project yet. Should I create one?"
             .to_owned();
@@ -132,7 +132,7 @@ mod tests {
 
     use super::{super::tests::document, *};
 
-    fn intent(answer: serde_json::Value, documents: &[Document]) -> Intent {
+    fn intent(answer: serde_json::Value, documents: &[DocumentExcerpt]) -> Intent {
         Intent::of(&ActDecision::read(answer), "Add my favorite recipes", documents)
     }
 

@@ -18,8 +18,8 @@ use async_trait::async_trait;
 use entourage_store::Error as StoreError;
 use entourage_tools::DocumentWrite;
 use entourage_types::{
-    ActOutcome, Document, DocumentId, EntityKind, Kind, Message, NewDocument, ProposedChange, ProposedTarget,
-    tool_names,
+    ActOutcome, Document, DocumentHead, DocumentId, EntityKind, Kind, Message, NewDocument, ProposedChange,
+    ProposedTarget, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -30,6 +30,8 @@ use crate::{
     run::{AboutProject, Conversation, DecisionRequest, DecisionView, Reader, Run, TextRequest, Together},
 };
 use decision::ActDecision;
+use edit::Edit;
+use excerpt::DocumentExcerpt;
 use found::Found;
 use intent::{Intent, with_results};
 use outcome::{Outcome, Web};
@@ -53,8 +55,8 @@ impl Act {
     /// How many messages are acted upon at once unless another number is set (S5-R041).
     pub const AT_ONCE: usize = 10;
 
-    /// A program that acts upon at most so many messages at once, for all its runs together (S5-R041): each holds the
-    /// documents of its project in memory, and asks a model for at most one thing at a time. Owners take turns.
+    /// A program that acts upon at most so many messages at once, for all its runs together (S5-R041): each holds a long
+    /// prompt in memory, and asks a model for at most one thing at a time. Owners take turns.
     #[must_use]
     pub fn new(at_once: usize) -> Self {
         Self { places: FairPlaces::new(at_once) }
@@ -79,7 +81,8 @@ impl Program for Act {
         let (Some(message), Some(about)) = (run.message(), run.about_project().await?) else {
             return Ok(run.say(NO_PROJECT));
         };
-        let acting = Acting { settings, message, about };
+        let documents = run.documents_of(about.project.id, DocumentExcerpt::of).await?;
+        let acting = Acting { settings, message, about, documents };
         let decided = acting.decide(run).await?;
         let (decision, done) = match decided {
             Ok(decision) => {
@@ -105,6 +108,7 @@ struct Acting {
     settings: Settings,
     message: Message,
     about: AboutProject,
+    documents: Vec<DocumentExcerpt>,
 }
 
 /// What is to be committed: what it came to if that is done, and how.
@@ -112,13 +116,15 @@ struct Done {
     outcome: Outcome,
     web: Web,
     write: Option<DocumentWrite>,
+    /// What a model wrote for the change, if it is one of a document that exists.
+    edit: Option<Edit>,
     /// The change that the user is asked to confirm.
     proposal: Option<ProposedChange>,
 }
 
 impl Done {
     const fn said(outcome: Outcome) -> Self {
-        Self { outcome, web: Web::NotSearched, write: None, proposal: None }
+        Self { outcome, web: Web::NotSearched, write: None, edit: None, proposal: None }
     }
 
     /// What was decided, with the error if no model did its part of it (S5-R120).
@@ -131,19 +137,20 @@ impl Done {
 }
 
 impl Acting {
-    fn documents(&self) -> &[Document] {
-        &self.about.documents
-    }
-
     /// The document that the user has open, as they said with the message (S5-R049).
     fn open(&self) -> Option<DocumentId> {
         let about = self.message.options.as_ref()?.about.as_ref()?;
-        let is_it = |document: &&Document| Document::as_parent(document.head.id) == *about;
-        self.documents().iter().find(is_it).map(|document| document.head.id)
+        let is_it = |head: &&DocumentHead| Document::as_parent(head.id) == *about;
+        self.documents.iter().map(|document| &document.head).find(is_it).map(|head| head.id)
     }
 
     fn around(&self) -> Surroundings<'_> {
-        Surroundings { project: &self.about.project, documents: self.documents(), open: self.open() }
+        Surroundings { project: &self.about.project, documents: &self.documents, open: self.open() }
+    }
+
+    /// The document that a decision names.
+    fn meant(&self, decision: &ActDecision) -> Option<&DocumentHead> {
+        decision.document_id.as_ref()?.resolve(&self.documents)
     }
 
     /// What the user was asked to confirm in the last message.
@@ -169,11 +176,11 @@ impl Acting {
 
     /// Searches, and prepares the change (S5-R053).
     async fn carry_out(&self, run: &mut Run<'_>, decision: &ActDecision) -> Result<Done, Interrupt> {
-        let intent = Intent::of(decision, &self.message.text, self.documents());
+        let intent = Intent::of(decision, &self.message.text, &self.documents);
         let found = self.search(run, intent.search()).await?;
         match intent {
             Intent::Clarify { question } => Ok(Done::said(Outcome::Clarification(question))),
-            Intent::Confirm { prompt } => Ok(self.ask(prompt, decision)),
+            Intent::Confirm { prompt } => Ok(Self::ask(prompt, self.meant(decision), decision)),
             Intent::Create { name, standing_instruction, content, .. } => {
                 Ok(self.create(name, standing_instruction, &content, &found, decision))
             }
@@ -190,10 +197,8 @@ impl Acting {
     }
 
     /// Asks the user to confirm a change (S5-R082). The proposal holds for the document as it is now.
-    fn ask(&self, prompt: String, decision: &ActDecision) -> Done {
-        let document = decision.document_id.as_ref().and_then(|id| id.resolve(self.documents()));
-        let target = document
-            .map(|document| ProposedTarget { document: document.head.id, version: document.head.version });
+    fn ask(prompt: String, about: Option<&DocumentHead>, decision: &ActDecision) -> Done {
+        let target = about.map(|head| ProposedTarget { document: head.id, version: head.version });
         let change = decision.change().unwrap_or_default().to_owned();
         let proposal = Some(ProposedChange { prompt: prompt.clone(), target, change });
         Done { proposal, ..Done::said(Outcome::Confirmation(prompt)) }
@@ -221,7 +226,7 @@ impl Acting {
         };
         let web = found.web();
         let write = Some(DocumentWrite::Create { id: DocumentId::new(), new });
-        Done { outcome: Outcome::created(name, decision, web), web, write, proposal: None }
+        Done { web, write, ..Done::said(Outcome::created(name, decision, web)) }
     }
 
     /// Answers without a change (S5-R095, S5-R096).
@@ -235,9 +240,11 @@ impl Acting {
         if let Some(response) = response {
             return Ok(Done { web: found.web(), ..Done::said(Outcome::Conversation(response)) });
         }
-        let about = decision.document_id.as_ref().and_then(|id| id.resolve(self.documents()));
-        let about = about.map(|document| document.head.id);
-        let text = prompt::conversation(&self.message.text, self.around(), about, found.results());
+        let about = match self.meant(decision).map(|head| head.id).or(self.open()) {
+            Some(id) => run.document(id).await?,
+            None => None,
+        };
+        let text = prompt::conversation(&self.message.text, self.around(), about.as_ref(), found.results());
         let view = DecisionView { conversation: Conversation::Before(HISTORY), text };
         let instructions = self.settings.converse.clone();
         let (temperature, reader) = (Some(TEMPERATURE), Reader::User);
@@ -252,7 +259,7 @@ impl Acting {
     /// Commits the change, the answer and what it came to, all of it or none (S5-R125, S5-R126). If the change is refused,
     /// the answer says why instead.
     async fn close(&self, run: &mut Run<'_>, decision: Value, done: Done) -> Result<String, Interrupt> {
-        let Done { mut outcome, mut web, mut write, mut proposal } = done;
+        let Done { mut outcome, mut web, mut write, edit, mut proposal } = done;
         loop {
             let text = reply::reply(&outcome);
             let document = write.as_ref().map(DocumentWrite::document);
@@ -267,6 +274,12 @@ impl Acting {
                 }
                 Err(refusal) if is_without_project(&refusal) => return Ok(run.say(NO_PROJECT)),
                 Err(refusal) => {
+                    if let (Error::StaleVersion { document, .. }, Some(edit)) = (&refusal, &edit) {
+                        write = self.edit_again(run, *document, edit).await?;
+                        if write.is_some() {
+                            continue;
+                        }
+                    }
                     (outcome, proposal) = (outcome.refused(&refusal), None);
                     web = Web::NotSearched;
                 }
@@ -299,19 +312,26 @@ fn is_without_project(refusal: &Error) -> bool {
 mod tests {
     use entourage_types::{Document, DocumentHead, DocumentId, Owner, ProjectId, Time};
 
+    use super::excerpt::DocumentExcerpt;
+
     /// A document with this number and name.
-    pub(super) fn document(number: u64, name: &str) -> Document {
+    pub(super) fn document(number: u64, name: &str) -> DocumentExcerpt {
+        DocumentExcerpt::of(written(number, name, "", ""))
+    }
+
+    /// A document with this number, name, standing instruction and content.
+    pub(super) fn written(number: u64, name: &str, standing: &str, content: &str) -> Document {
         let head = DocumentHead {
             id: DocumentId::new(),
             owner: Owner::local(),
             project: ProjectId::new(),
             number,
             name: name.to_owned(),
-            standing_instruction: String::new(),
+            standing_instruction: standing.to_owned(),
             version: 1,
             created: Time::from_micros(1),
             updated: Time::from_micros(1),
         };
-        Document { head, content: String::new() }
+        Document { head, content: content.to_owned() }
     }
 }

@@ -1,8 +1,8 @@
 //! The name of a new document: from the decision, its intent statement, the user's message, or a number.
 
-use entourage_types::{DOCUMENT_NAME_CHARS, Document, fold_name};
+use entourage_types::{DOCUMENT_NAME_CHARS, fold_name};
 
-use super::decision::ActDecision;
+use super::{decision::ActDecision, excerpt::DocumentExcerpt};
 
 /// Pairs of quotation marks, and of marks of Markdown that do their work.
 const QUOTES: [(char, char); 16] = [
@@ -96,7 +96,7 @@ const TRAILING: &[&str] = &[
 /// Returns the name of the document that a decision about this message creates, on one line: the first of the decision's own (S5-R067), that of its intent
 /// statement (S5-R068, S5-R069), that of the message (S5-R070), and the next number (S5-R071). One that was found in a sentence has at
 /// most [`DOCUMENT_NAME_CHARS`] characters; one that was decided is not cut, and may be refused.
-pub(crate) fn name_for(decision: &ActDecision, message: &str, documents: &[Document]) -> String {
+pub(crate) fn name_for(decision: &ActDecision, message: &str, documents: &[DocumentExcerpt]) -> String {
     let given = || unquoted(&on_one_line(decision.document_name.as_deref()?));
     let stated = || in_statement(&on_one_line(decision.intent_statement.as_deref()?));
     let said = || after_any(&on_one_line(message), ACTIONS, WORDS_OF_MESSAGE);
@@ -110,7 +110,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
 }
 
 /// Returns `Document` and the number of the documents with this one, or the next number that no name has.
-fn numbered(documents: &[Document]) -> String {
+fn numbered(documents: &[DocumentExcerpt]) -> String {
     let is_free = |name: &String| {
         let key = fold_name(name);
         documents.iter().all(|document| fold_name(&document.head.name) != key)
@@ -326,7 +326,7 @@ mod tests {
             (vec!["Recipes", "document  3"], "Document 4"),
             (vec!["Document 4", "Document 3", "DOCUMENT 5"], "Document 6"),
         ] {
-            let documents: Vec<Document> =
+            let documents: Vec<DocumentExcerpt> =
                 names.iter().zip(1..).map(|(name, number)| document(number, name)).collect();
             assert_eq!(name_for(&ActDecision::default(), "", &documents), wanted, "{names:?}");
         }

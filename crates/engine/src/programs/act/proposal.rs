@@ -1,6 +1,8 @@
 //! A change that the user was asked to confirm.
 
-use entourage_types::{Document, DocumentHead, ProposedChange, ProposedTarget};
+use entourage_types::{DocumentHead, ProposedChange, ProposedTarget};
+
+use super::excerpt::DocumentExcerpt;
 
 /// How the document of a proposal is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,17 +16,20 @@ pub(crate) enum TargetState {
 }
 
 /// Returns the document that would change, if it is among these.
-pub(crate) fn target<'a>(proposed: &ProposedChange, documents: &'a [Document]) -> Option<&'a Document> {
+pub(crate) fn target<'a>(
+    proposed: &ProposedChange,
+    documents: &'a [DocumentExcerpt],
+) -> Option<&'a DocumentHead> {
     let ProposedTarget { document, .. } = proposed.target?;
-    documents.iter().find(|found| found.head.id == document)
+    documents.iter().map(|found| &found.head).find(|head| head.id == document)
 }
 
 /// Returns how the document is now that would change: what the user answers is decided anew, and a yes holds for the
 /// document as it was when they were asked (S5-R127).
-pub(crate) fn state(proposed: &ProposedChange, documents: &[Document]) -> TargetState {
+pub(crate) fn state(proposed: &ProposedChange, documents: &[DocumentExcerpt]) -> TargetState {
     match (proposed.target, target(proposed, documents)) {
         (None, _) => TargetState::Unchanged,
-        (Some(asked), Some(document)) if document.head.version == asked.version => TargetState::Unchanged,
+        (Some(asked), Some(document)) if document.version == asked.version => TargetState::Unchanged,
         (Some(_), Some(_)) => TargetState::Changed,
         (Some(_), None) => TargetState::Gone,
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use entourage_types::MOST_SECTION_EDITS;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -30,12 +31,12 @@ pub(crate) enum Rewrite {
     /// The whole new content.
     Whole(String),
     /// Changes in places, one after the other.
-    Edits(Vec<SectionEdit>),
+    Edits(Vec<PassageEdit>),
 }
 
-/// A change in one place of a content.
+/// A change of one passage of a content.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(crate) struct SectionEdit {
+pub(crate) struct PassageEdit {
     /// The passage that is replaced; it occurs once. If it is empty, the new text is added at the end.
     #[serde(default)]
     old: String,
@@ -63,7 +64,7 @@ impl Rewrite {
             Some(content) => Self::Whole(content.to_owned()),
             None => {
                 let edits = answer.get("edits").and_then(Value::as_array).into_iter().flatten();
-                Self::Edits(edits.filter_map(|edit| SectionEdit::deserialize(edit).ok()).collect())
+                Self::Edits(edits.filter_map(|edit| PassageEdit::deserialize(edit).ok()).collect())
             }
         }
     }
@@ -86,7 +87,10 @@ impl Rewrite {
             "type": "object",
             "properties": {
                 "edits": {
-                    "description": "The changes, in the order in which they are made.", "type": "array", "items": edit,
+                    "description": "The changes, in the order in which they are made.",
+                    "type": "array",
+                    "items": edit,
+                    "maxItems": MOST_SECTION_EDITS,
                 },
                 "content": {
                     "description": "Instead of edits: the whole new content, if nearly all of it changes.",
@@ -100,9 +104,9 @@ impl Rewrite {
     ///
     /// # Errors
     /// It would be empty (S5-R064), or a change has no place, or several, in the content.
-    pub(crate) fn apply(self, current: &str) -> Result<String, EditError> {
+    pub(crate) fn apply(&self, current: &str) -> Result<String, EditError> {
         let content = match self {
-            Self::Whole(content) => repaired(content, current),
+            Self::Whole(content) => repaired(content.clone(), current),
             Self::Edits(edits) if edits.is_empty() => return Err(EditError::Empty),
             Self::Edits(edits) => {
                 edits.iter().try_fold(current.to_owned(), |content, edit| edit.apply(&content))?
@@ -112,7 +116,7 @@ impl Rewrite {
     }
 }
 
-impl SectionEdit {
+impl PassageEdit {
     fn apply(&self, content: &str) -> Result<String, EditError> {
         if self.old.trim().is_empty() {
             let (before, added) = (content.trim_end(), self.new.trim());

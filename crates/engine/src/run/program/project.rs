@@ -1,13 +1,14 @@
-//! What a program for the documents of a project reads: the chat, the project, its documents, and the message.
+//! What a program for the documents of a project reads: the chat, the project, the message, and the documents.
 
-use entourage_store::{Page, RecordFilter, Versioned};
+use entourage_store::Versioned;
 use entourage_types::{
     Act, ActNumbers, ActOutcome, Author, Document, DocumentId, ItemBody, Message, Project, ProjectChat,
-    ProposedChange, RecordWrite, Scope, Time,
+    ProjectId, ProposedChange, RecordWrite, Scope, Time,
 };
 use serde_json::Value;
 
 use crate::{
+    documents::DocumentPages,
     run::{
         Interrupt, Result, Run,
         trace::{Done, RunSpans},
@@ -21,8 +22,6 @@ pub(crate) struct AboutProject {
     pub(crate) chat: Versioned<ProjectChat>,
     /// The project.
     pub(crate) project: Project,
-    /// Its documents, oldest first, each read once.
-    pub(crate) documents: Vec<Document>,
 }
 
 impl AboutProject {
@@ -78,26 +77,47 @@ impl Run<'_> {
         })
     }
 
-    /// The project of the agent's chat with its documents; none for an agent of no such chat, or if the project was
+    /// The project of the agent's chat; none for an agent of no such chat, or if the project was
     /// deleted.
     ///
     /// # Errors
     /// When the store fails.
     pub(crate) async fn about_project(&self) -> Result<Option<AboutProject>> {
-        let began = self.engine.now();
         let (store, scope) = (self.engine.store(), Scope::from(&self.agent.owner));
         let chat = store.versioned::<ProjectChat>(&scope, self.agent.id).await.map_err(Interrupt::from)?;
         let Some(chat) = chat else { return Ok(None) };
         let Some(project) = store.record::<Project>(&scope, chat.record.project).await? else {
             return Ok(None);
         };
-        let all = RecordFilter::<Document> {
-            with_texts: true,
-            page: Page::all(),
-            ..RecordFilter::of(Project::as_parent(project.id))
-        };
-        let documents = store.records(&scope, all).await?;
+        Ok(Some(AboutProject { chat, project }))
+    }
+
+    /// What is to be known of each document of a project, in the order in which they were created. Only a few of them are
+    /// in memory at once.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn documents_of<D>(
+        &self,
+        project: ProjectId,
+        known: impl Fn(Document) -> D,
+    ) -> Result<Vec<D>> {
+        let began = self.engine.now();
+        let scope = Scope::from(&self.agent.owner);
+        let mut pages = DocumentPages::of(&**self.engine.store(), &scope, project);
+        let mut documents = Vec::new();
+        while let Some(page) = pages.next().await? {
+            documents.extend(page.into_iter().map(&known));
+        }
         RunSpans::of(self).did(gen_ai::LOAD, began, Done::Whole);
-        Ok(Some(AboutProject { chat, project, documents }))
+        Ok(documents)
+    }
+
+    /// A document of the agent's owner, whole; none if it was deleted.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub(crate) async fn document(&self, id: DocumentId) -> Result<Option<Document>> {
+        Ok(self.engine.store().record(&Scope::from(&self.agent.owner), id).await?)
     }
 }

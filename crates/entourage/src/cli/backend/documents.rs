@@ -1,8 +1,9 @@
 //! Projects, documents and their versions, through the HTTP API.
 
 use entourage_api::{
-    ChangeDocument, CreateDocument, CreateProject, Document, DocumentDiff, DocumentHead, DocumentVersion,
-    PageQuery, Project, ProjectChat, ShowDiff, UndoDocument,
+    ChangeDocument, ChangeProject, CreateDocument, CreateProject, Document, DocumentDiff, DocumentHead,
+    DocumentVersion, FoundDocument, List, PageQuery, Project, ProjectChat, SearchDocuments, ShowDiff,
+    UndoDocument,
 };
 use entourage_types::{DocumentId, ProjectId};
 use percent_encoding::percent_decode_str;
@@ -39,6 +40,16 @@ impl Backend {
         self.post_once("projects", &new, None, "entourage projects").await
     }
 
+    /// Changes a project.
+    pub(crate) async fn change_project(&self, id: ProjectId, change: &ChangeProject) -> Result<Project> {
+        self.answer_to(self.request(Method::PUT, &format!("projects/{id}")).json(change)).await
+    }
+
+    /// Deletes a project with its documents.
+    pub(crate) async fn delete_project(&self, id: ProjectId) -> Result<()> {
+        self.place.waits_for(self.ask(Method::DELETE, &format!("projects/{id}"))).await.map(drop)
+    }
+
     /// All chats about a project, newest first.
     pub(crate) async fn project_chats(&self, project: ProjectId) -> Result<Vec<ProjectChat>> {
         self.whole(&format!("projects/{project}/chats"), &PageQuery::default(), None).await
@@ -69,6 +80,23 @@ impl Backend {
     ) -> Result<Document> {
         let request = self.request(Method::PUT, &format!("documents/{id}"));
         self.answer_to(request.header(IF_MATCH, tag(seen)).json(change)).await
+    }
+
+    /// Deletes a document, if it still has the version that was seen.
+    pub(crate) async fn delete_document(&self, id: DocumentId, seen: u64) -> Result<()> {
+        let request = self.request(Method::DELETE, &format!("documents/{id}")).header(IF_MATCH, tag(seen));
+        self.place.waits_for(self.answered(request)).await.map(drop)
+    }
+
+    /// Documents of a project with all of these words, the best match first; at most so many.
+    pub(crate) async fn find_documents(
+        &self,
+        project: ProjectId,
+        text: &str,
+        most: u32,
+    ) -> Result<Vec<FoundDocument>> {
+        let which = SearchDocuments { text: text.to_owned(), limit: Some(most) };
+        Ok(self.find::<List<FoundDocument>>(&format!("projects/{project}/search"), &which).await?.data)
     }
 
     /// Brings back an earlier version of a document, if it still has the version that was seen.

@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::{Which, or_versions};
+use super::{Which, or_overtaken, or_versions};
 use crate::cli::{
     backend::{self, Purpose, Result},
     failure::{Exit, Failure},
@@ -46,13 +46,8 @@ impl Undo {
             }
         };
         let undone = backend.undo_document(head.id, seen, to).await;
-        let document = undone.map_err(|failure| match failure.is_stale() {
-            true => Failure::stale(format!(
-                "`{name}` was changed meanwhile, after version {seen}, and nothing was taken back. `entourage documents \
-                 diff {number} {seen}` shows the change; then try again"
-            )),
-            false => or_versions(&head, failure),
-        })?;
+        let document = undone
+            .map_err(|failure| or_versions(&head, or_overtaken(&head, "nothing was taken back", failure)))?;
         if globals.json {
             out::json(&document)?;
             return Ok(Exit::Done);

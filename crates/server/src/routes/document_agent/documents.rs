@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny, Number},
-    page::{Paging, checked_limit},
+    page::{Paging, checked_limit, checked_words},
     problem::etag,
     state::AppState,
     views::document_agent::{DocumentHeadView, DocumentView, FoundDocumentView},
@@ -94,6 +94,7 @@ async fn search(
     Id(Number(id)): Id<Number>,
     Filter(SearchDocuments { text, limit }): Filter<SearchDocuments>,
 ) -> Answer<FoundList> {
+    checked_words(&text)?;
     let page = Rows { limit: checked_limit(limit)?, ..Rows::default() };
     let project = caller.client.project_numbered(id).await?;
     let found = caller.client.search_documents(project.id, &text, page).await?;

@@ -20,7 +20,7 @@ use super::{Answer, Conflict, Failures, Stale};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny},
-    page::{Paging, checked_limit},
+    page::{Paging, checked_limit, checked_words},
     problem::etag,
     routes::download,
     state::AppState,
@@ -92,6 +92,7 @@ async fn search(
     Id(project): Id<ProjectId>,
     Filter(SearchDocuments { text, limit }): Filter<SearchDocuments>,
 ) -> Answer<FoundDocumentList> {
+    checked_words(&text)?;
     let page = Rows { limit: checked_limit(limit)?, ..Rows::default() };
     let found = caller.client.search_documents(project, &text, page).await?;
     Ok(Json(found.into_iter().map(views::found_document).collect()))

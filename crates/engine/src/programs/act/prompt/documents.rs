@@ -8,7 +8,7 @@ use super::{
     Surroundings,
     section::{element, escaped_attribute, section},
 };
-use crate::programs::act::excerpt::Excerpt;
+use crate::programs::act::excerpt::{DocumentExcerpt, Excerpt};
 
 /// How many characters of all documents together a prompt shows. Beyond that it names them.
 const ROOM: usize = 120_000;
@@ -20,50 +20,34 @@ const CUT: &str = "\n\
 A document that is shown in part or by name has more text than this prompt. It is not lost: whoever edits the document \
 reads all of it.";
 
-/// How much of the documents is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
-    /// Excerpts (S5-R025).
-    Excerpts,
-    /// The whole of one, and excerpts of the others.
-    WholeOf(Option<DocumentId>),
-}
-
-impl Shown {
-    fn most(self, document: &Document) -> Option<usize> {
-        (self == Self::WholeOf(Some(document.head.id))).then_some(WHOLE)
-    }
-
-    fn excerpt(self, document: &Document) -> Excerpt<'_> {
-        match self.most(document) {
-            Some(most) => Excerpt::within(&document.content, most),
-            None => Excerpt::of(&document.content),
-        }
-    }
-}
-
 /// Returns the beginning and the end of a text of any length.
 pub(super) fn excerpt(text: &str) -> String {
-    Excerpt::of(text).text().to_owned()
+    Excerpt::of(text).text
 }
 
-/// Renders all documents of a project (S5-R023, S5-R024), in the order of their ids.
-pub(super) fn render(around: Surroundings<'_>, shown: Shown) -> String {
-    let mut documents: Vec<&Document> = around.documents.iter().collect();
-    documents.sort_by_key(|document| document.head.number);
-    let with_content = with_content(&documents, around.open, shown);
+/// Renders all documents of a project (S5-R023, S5-R024), in the order of their ids: excerpts (S5-R025), and much more of
+/// the one that the message is about.
+pub(super) fn render(around: Surroundings<'_>, about: Option<&Document>) -> String {
+    let longer = about.map(|about| (about.head.id, Excerpt::within(&about.content, WHOLE)));
+    let mut documents: Vec<(&DocumentHead, &Excerpt)> = Vec::with_capacity(around.documents.len());
+    for DocumentExcerpt { head, content } in around.documents {
+        let longer = longer.as_ref().filter(|(id, _)| *id == head.id);
+        documents.push((head, longer.map_or(content, |(_, content)| content)));
+    }
+    documents.sort_by_key(|(head, _)| head.number);
+    let with_content = with_content(&documents, [around.open, about.map(|about| about.head.id)]);
     let mut all_whole = true;
     let mut list = String::new();
-    for document in &documents {
-        let content = with_content.contains(&document.head.id).then(|| shown.excerpt(document));
-        let (how, content) = match content {
-            Some(Excerpt::Whole(content)) => ("whole", Some(section("content", &[], content))),
-            Some(Excerpt::Part(content)) => ("in part", Some(section("content", &[], &content))),
-            None => ("by name", None),
+    for (head, content) in &documents {
+        let content = with_content.contains(&head.id).then_some(content);
+        let how = match content {
+            Some(Excerpt { is_whole: true, .. }) => "whole",
+            Some(Excerpt { is_whole: false, .. }) => "in part",
+            None => "by name",
         };
         all_whole &= how == "whole";
         list.push('\n');
-        list.push_str(&rendered(&document.head, Some(how), content));
+        list.push_str(&rendered(head, Some(how), content.map(|content| content.text.as_str())));
     }
     let count = documents.len().to_string();
     let out = element("documents", &[("count", &count)], &format!("{list}\n"));
@@ -72,27 +56,29 @@ pub(super) fn render(around: Surroundings<'_>, shown: Shown) -> String {
 
 /// Renders one document whole, to be written anew.
 pub(super) fn whole(document: &Document) -> String {
-    rendered(&document.head, None, Some(section("content", &[], &document.content)))
+    rendered(&document.head, None, Some(&document.content))
 }
 
 /// Returns the documents whose content there is room for: first the ones that the user most likely means.
-fn with_content(documents: &[&Document], open: Option<DocumentId>, shown: Shown) -> HashSet<DocumentId> {
+fn with_content(
+    documents: &[(&DocumentHead, &Excerpt)],
+    meant: [Option<DocumentId>; 2],
+) -> HashSet<DocumentId> {
     let mut likely = documents.to_vec();
-    let is_meant = |document: &Document| Some(document.head.id) == open || shown.most(document).is_some();
-    likely.sort_by_key(|document| (!is_meant(document), Reverse(document.head.updated)));
+    likely.sort_by_key(|(head, _)| (!meant.contains(&Some(head.id)), Reverse(head.updated)));
     let mut room = ROOM;
-    let fits = |document: &&&Document| {
-        let standing = excerpt(&document.head.standing_instruction).len();
-        room.checked_sub(shown.excerpt(document).text().len() + standing).map(|left| room = left).is_some()
+    let fits = |(head, content): &&(&DocumentHead, &Excerpt)| {
+        let standing = excerpt(&head.standing_instruction).len();
+        room.checked_sub(content.text.len() + standing).map(|left| room = left).is_some()
     };
-    likely.iter().take_while(fits).map(|document| document.head.id).collect()
+    likely.iter().take_while(fits).map(|(head, _)| head.id).collect()
 }
 
-fn rendered(head: &DocumentHead, shown: Option<&str>, content: Option<String>) -> String {
+fn rendered(head: &DocumentHead, shown: Option<&str>, content: Option<&str>) -> String {
     let (id, name) = (head.number.to_string(), escaped_attribute(&head.name));
     let mut attributes = vec![("id", id.as_str()), ("name", &name)];
     attributes.extend(shown.map(|how| ("shown", how)));
     let standing = section("standing_instruction", &[], &excerpt(&head.standing_instruction));
-    let content = content.map(|content| format!("{content}\n")).unwrap_or_default();
+    let content = content.map(|content| section("content", &[], content) + "\n").unwrap_or_default();
     element("document", &attributes, &format!("\n{standing}\n{content}"))
 }

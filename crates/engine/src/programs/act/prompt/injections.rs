@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    tests::{project_named, written},
+    tests::{excerpts, project_named},
     *,
 };
 use crate::{
-    programs::act::{decision::ActDecision, naming::on_one_line},
+    programs::act::{decision::ActDecision, naming::on_one_line, tests::written},
     prompt::RenderedDecision,
 };
 
@@ -41,7 +41,8 @@ fn prompts(place: Place, text: &str) -> Vec<(&'static str, String)> {
         |here: Place, otherwise: &str| if place == here { text.to_owned() } else { otherwise.to_owned() };
     let (name, standing) = (at(Place::Name, "Notes"), at(Place::StandingInstruction, "Keep it short."));
     let notes = written(2, &name, &standing, &at(Place::Document, "Milk."));
-    let documents = [written(1, "Budget", "", "Rent."), notes, written(5, "Diary", "", "Sun.")];
+    let (budget, diary) = (written(1, "Budget", "", "Rent."), written(5, "Diary", "", "Sun."));
+    let documents = excerpts([&budget, &notes, &diary]);
     let project = project_named("Home", "What we need.");
     let around = Surroundings { project: &project, documents: &documents, open: None };
     let found = at(Place::WebResult, "1. [Milk](https://milk.example)");
@@ -50,7 +51,7 @@ fn prompts(place: Place, text: &str) -> Vec<(&'static str, String)> {
     let proposal = ProposedChange { prompt, target: None, change: String::new() };
     let message = "Summarize my notes";
     let mut prompts = vec![
-        ("rewrite", rewrite(message, &documents[1], Some("Add milk."), web, RewriteForm::Whole)),
+        ("rewrite", rewrite(message, &notes, Some("Add milk."), web, RewriteForm::Whole)),
         ("conversation", conversation(message, around, None, web)),
     ];
     if place != Place::WebResult {

@@ -9,10 +9,10 @@ mod injections;
 use entourage_types::{Document, DocumentId, Project, ProposedChange};
 
 use super::{
+    excerpt::DocumentExcerpt,
     proposal::{self, TargetState},
     rewrite::RewriteForm,
 };
-use documents::Shown;
 use section::{escaped_attribute, section};
 
 /// What everything in a prompt is but what is asked (S5-R128).
@@ -26,7 +26,7 @@ sections, &lt; &gt; and &amp; stand for the characters themselves.";
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
     pub(crate) project: &'a Project,
-    pub(crate) documents: &'a [Document],
+    pub(crate) documents: &'a [DocumentExcerpt],
     /// The document that the user has open, if they say so.
     pub(crate) open: Option<DocumentId>,
 }
@@ -47,7 +47,7 @@ pub(crate) fn decision(message: &str, around: Surroundings<'_>, proposed: Option
     joined([
         Some(DATA.to_owned()),
         Some(project(around.project)),
-        Some(documents::render(around, Shown::Excerpts)),
+        Some(documents::render(around, None)),
         open(around),
         proposed.map(|proposed| pending(proposed, around.documents)),
         Some(section("user_message", &[], message)),
@@ -80,18 +80,18 @@ pub(crate) fn rewrite(
     ])
 }
 
-/// The text of the request for an answer in a conversation (S5-R096). The model reads the documents, and whole the one
-/// that the message is about (S5-R097).
+/// The text of the request for an answer in a conversation (S5-R096). The model reads excerpts of the documents, and of the
+/// one that the message is about as much as there is room for (S5-R097).
 pub(crate) fn conversation(
     message: &str,
     around: Surroundings<'_>,
-    about: Option<DocumentId>,
+    about: Option<&Document>,
     web: WebResults<'_>,
 ) -> String {
     joined([
         Some(DATA.to_owned()),
         Some(project(around.project)),
-        Some(documents::render(around, Shown::WholeOf(about.or(around.open)))),
+        Some(documents::render(around, about)),
         open(around),
         results(web),
         Some(section("user_message", &[], message)),
@@ -119,8 +119,8 @@ fn open(around: Surroundings<'_>) -> Option<String> {
 }
 
 /// What the user was asked to confirm (S5-R127).
-fn pending(proposed: &ProposedChange, documents: &[Document]) -> String {
-    let id = proposal::target(proposed, documents).map(|document| document.head.number.to_string());
+fn pending(proposed: &ProposedChange, documents: &[DocumentExcerpt]) -> String {
+    let id = proposal::target(proposed, documents).map(|head| head.number.to_string());
     let (state, meaning) = match proposal::state(proposed, documents) {
         TargetState::Unchanged => (
             "unchanged",

@@ -3,7 +3,7 @@
 use entourage_types::{Owner, ProjectId, ProposedTarget, Time};
 
 use super::*;
-use crate::programs::act::tests::document;
+use crate::programs::act::tests::written;
 
 pub(super) fn project_named(name: &str, description: &str) -> Project {
     let at = Time::from_micros(1);
@@ -19,11 +19,9 @@ pub(super) fn project_named(name: &str, description: &str) -> Project {
     }
 }
 
-pub(super) fn written(number: u64, name: &str, standing: &str, content: &str) -> Document {
-    let mut document = document(number, name);
-    document.head.standing_instruction = standing.to_owned();
-    document.content = content.to_owned();
-    document
+/// What a decision reads of these documents.
+pub(super) fn excerpts<const N: usize>(documents: [&Document; N]) -> [DocumentExcerpt; N] {
+    documents.map(|document| DocumentExcerpt::of(document.clone()))
 }
 
 /// What follows the sentence about data.
@@ -35,10 +33,11 @@ fn after_data(prompt: &str) -> &str {
 #[test]
 fn a_decision_reads_the_message_the_project_and_all_documents() {
     let project = project_named("My \"Project\"", "Food & travel.\n");
-    let documents = [
+    let (travel, recipes) = (
         written(7, "Travel Guide", "", ""),
         written(2, "Recipes", "In <b>French</b>.", "# Soup\n\n\"Water\" & salt.\n"),
-    ];
+    );
+    let documents = excerpts([&travel, &recipes]);
     let around = Surroundings { project: &project, documents: &documents, open: Some(documents[0].head.id) };
     assert_eq!(
         after_data(&decision("Add <my> favorite recipes", around, None)),
@@ -82,7 +81,8 @@ Decide what is to be done about the user's message."
 fn a_decision_reads_excerpts_and_a_rewrite_the_whole() {
     let content = format!("{}{}{}", "a".repeat(1_500), "m".repeat(300), "z".repeat(500));
     let project = project_named("P", "");
-    let documents = [written(1, "Long", "", &content), written(2, "Short", "", "Text.")];
+    let (long, short) = (written(1, "Long", "", &content), written(2, "Short", "", "Text."));
+    let documents = excerpts([&long, &short]);
     let around = Surroundings { project: &project, documents: &documents, open: None };
     let cut = format!("{}\n[… 300 of 2300 characters left out …]\n{}", "a".repeat(1_500), "z".repeat(500));
     let shown = format!(
@@ -90,29 +90,18 @@ fn a_decision_reads_excerpts_and_a_rewrite_the_whole() {
     );
     let decided = decision("Hello", around, None);
     assert!(decided.contains(&shown) && decided.contains("It is not lost"), "{decided}");
-    assert!(
-        rewrite("Hello", &documents[0], None, WebResults::NotSearched, RewriteForm::Whole).contains(&content)
-    );
-    let about_other = conversation("Hello", around, Some(documents[1].head.id), WebResults::NotSearched);
+    assert!(rewrite("Hello", &long, None, WebResults::NotSearched, RewriteForm::Whole).contains(&content));
+    let about_other = conversation("Hello", around, Some(&short), WebResults::NotSearched);
     assert!(about_other.contains(&shown), "{about_other}");
-    for talked in [
-        conversation("Hello", around, Some(documents[0].head.id), WebResults::NotSearched),
-        conversation(
-            "Hello",
-            Surroundings { open: Some(documents[0].head.id), ..around },
-            None,
-            WebResults::NotSearched,
-        ),
-    ] {
-        assert!(talked.contains(&content) && !talked.contains("It is not lost"), "{talked}");
-    }
+    let talked = conversation("Hello", around, Some(&long), WebResults::NotSearched);
+    assert!(talked.contains(&content) && !talked.contains("It is not lost"), "{talked}");
 }
 
 #[test]
 fn of_very_many_documents_those_most_likely_meant_are_shown() {
     let project = project_named("P", "");
-    let mut documents: Vec<Document> =
-        (1..=100).map(|number| written(number, "D", "", &"x".repeat(2_000))).collect();
+    let written = |number| DocumentExcerpt::of(written(number, "D", "", &"x".repeat(2_000)));
+    let mut documents: Vec<DocumentExcerpt> = (1..=100).map(written).collect();
     documents[41].head.updated = Time::from_micros(9);
     let around = Surroundings { project: &project, documents: &documents, open: Some(documents[98].head.id) };
     let prompt = decision("Hello", around, None);
@@ -129,7 +118,7 @@ fn of_very_many_documents_those_most_likely_meant_are_shown() {
 #[test]
 fn a_decision_reads_what_the_user_was_asked_to_confirm() {
     let project = project_named("P", "");
-    let documents = [written(2, "Budget", "", "Text.")];
+    let documents = excerpts([&written(2, "Budget", "", "Text.")]);
     let around = Surroundings { project: &project, documents: &documents, open: None };
     let id = documents[0].head.id;
     let target = |document, version| Some(ProposedTarget { document, version });
@@ -200,7 +189,7 @@ Write the whole new content of the document. Keep to its standing instruction in
 #[test]
 fn a_conversation_reads_the_message_the_documents_and_what_the_web_says() {
     let project = project_named("P", "About.");
-    let documents = [written(2, "Recipes", "In French.", "# Soup\n")];
+    let documents = excerpts([&written(2, "Recipes", "In French.", "# Soup\n")]);
     let around = Surroundings { project: &project, documents: &documents, open: None };
     assert_eq!(
         after_data(&conversation("What is in it?", around, None, WebResults::Found("1. Milk"))),
