@@ -115,6 +115,6 @@ pub struct SearchDocuments {
     #[param(min_length = 1)]
     pub text: String,
     /// How many documents to return; 50 by default, and at most.
-    #[param(minimum = 1, maximum = 200)]
+    #[param(minimum = 1, maximum = 50)]
     pub limit: Option<u32>,
 }

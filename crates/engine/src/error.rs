@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use entourage_types::{
-    AgentId, DocumentId, PartError, Question, QuestionId, QuestionStatus, RunId, SectionError, ThreadKey,
+    AgentId, DOCUMENTS_OF_PROJECT, DocumentId, PartError, Question, QuestionId, QuestionStatus, RunId,
+    SectionError, ThreadKey,
 };
 
 /// An error of the engine. Variants say what the caller can do about it.
@@ -11,7 +12,7 @@ use entourage_types::{
 #[non_exhaustive]
 pub enum Error {
     /// It does not exist, or belongs to another owner.
-    #[error("there is no {noun} `{id}`")]
+    #[error("there is no {} `{id}`", noun.replace('_', " "))]
     NotFound {
         /// What was asked for, such as `agent`.
         noun: &'static str,
@@ -32,6 +33,9 @@ pub enum Error {
     /// The request makes no sense as it is; the text says what to change.
     #[error("{0}")]
     Invalid(String),
+    /// A part of a project, of a document or of a change cannot be kept.
+    #[error(transparent)]
+    Part(#[from] PartError),
     /// A message about documents continues no chat and names no project (S5-R013).
     #[error("no chat is continued: name the project that the new one is about")]
     NoProject,
@@ -101,8 +105,8 @@ pub enum Error {
     },
     /// The document was changed since the caller read it.
     #[error(
-        "document {document} has version {current}, not {expected}: it was changed meanwhile, and nothing was stored. \
-         Read it again, and change what is there now"
+        "the document has version {current}, not {expected}: it was changed meanwhile, and nothing was stored. Read it \
+         again, and change what is there now"
     )]
     StaleVersion {
         /// Which document.
@@ -115,6 +119,12 @@ pub enum Error {
     /// The system gave no random numbers, without which nothing secret can be made.
     #[error("the system gave no random numbers: {0}")]
     NoRandomness(String),
+    /// A project has as many documents as one may have.
+    #[error(
+        "the project has {DOCUMENTS_OF_PROJECT} documents, the most that one can have; delete some, or create the \
+         document in another project"
+    )]
+    ProjectFull,
     /// The owner has as many of something as one may have.
     #[error("{0}")]
     TooMany(String),
@@ -212,12 +222,6 @@ pub enum Error {
 impl From<serde_json::Error> for Error {
     fn from(error: serde_json::Error) -> Self {
         Self::Store(error.into())
-    }
-}
-
-impl From<PartError> for Error {
-    fn from(error: PartError) -> Self {
-        Self::Invalid(error.to_string())
     }
 }
 

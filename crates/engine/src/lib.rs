@@ -66,7 +66,7 @@ pub use client::{
     MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAct, NewAgent, NewExploration, NewProject, NewSchedule,
     OnceKey, Overrides, PageEnd, PageLimit, PastAgent, PastTree, Posted, PrefixBreak, ProjectChange,
     ProjectExport, ProjectMessage, QuestionFilter, RebuiltRequest, ReceiverRecord, Replaced, RequestBefore,
-    Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer,
+    Role, RunFilter, Seen, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer, file_names,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};

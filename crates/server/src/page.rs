@@ -15,6 +15,8 @@ const VERSION: &str = "1";
 const USUAL: u32 = 50;
 /// The most entries on a page.
 const MOST: u32 = 200;
+/// The most documents that a search returns.
+const MOST_FOUND: u32 = 50;
 /// The most buckets of a timeline.
 const BUCKETS: u32 = 200;
 
@@ -116,6 +118,17 @@ pub(crate) fn checked_words(text: &str) -> Result<(), Problem> {
     match sought_words(text).next() {
         Some(_) => Ok(()),
         None => Err(Problem::bad_query("text: there is no word to look for; give one").at("text")),
+    }
+}
+
+/// Returns how many documents a search returns; an error unless it is within 1 to 50.
+pub(crate) fn checked_found(limit: Option<u32>) -> Result<u32, Problem> {
+    match limit.unwrap_or(MOST_FOUND) {
+        limit @ 1..=MOST_FOUND => Ok(limit),
+        limit => {
+            let why = format!("limit: `{limit}` is not a number from 1 to {MOST_FOUND}");
+            Err(Problem::bad_query(why).at("limit"))
+        }
     }
 }
 

@@ -74,7 +74,8 @@ impl Default for Settings {
             write_timeout: Duration::from_secs(60),
             metrics_need_token: false,
             registration: false,
-            body_limit: 2 * 1024 * 1024,
+            // A document of the longest kind, in which each character is written as an escape.
+            body_limit: 4 * 1024 * 1024,
             heartbeat: Duration::from_secs(15),
             grace: Duration::from_secs(10),
             webhooks: BTreeMap::new(),

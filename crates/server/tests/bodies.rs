@@ -111,7 +111,7 @@ async fn a_body_announced_as_too_large_is_refused_before_it_arrives() {
     assert!(said.starts_with("HTTP/1.1 413"), "{said}");
     let problem = problem(&said);
     assert_eq!(problem["type"], "urn:entourage:problem:too-large");
-    assert!(problem["detail"].as_str().unwrap().contains("at most 2097152 bytes"), "{problem}");
+    assert!(problem["detail"].as_str().unwrap().contains("at most 4194304 bytes"), "{problem}");
 }
 
 /// A body in chunks announces no length.

@@ -88,6 +88,27 @@ async fn requests_fail_as_those_of_a_fastapi_service_do() {
         assert_eq!(answer.expect(422)["detail"][0]["loc"], json!(loc), "{path}");
     }
     assert!(detail(site.get("/api/projects/2").await.expect(404)).contains('2'));
+    let documents = "/api/projects/1/documents";
+    site.post(documents, &json!({ "name": "D" })).await.expect(201);
+    for (part, body) in [
+        ("name", json!({ "name": " " })),
+        ("name", json!({ "name": "n".repeat(201) })),
+        ("content", json!({ "name": "E", "content": "a\0b" })),
+        ("standing_instruction", json!({ "name": "E", "standing_instruction": "s".repeat(8_193) })),
+    ] {
+        let refused = site.post(documents, &body).await.expect(422);
+        assert_eq!(refused["detail"][0]["loc"], json!(["body", part]), "{refused}");
+    }
+    let negative =
+        site.post(act, &json!({ "message": "a", "project_id": -1 })).await.expect(422)["detail"].clone();
+    assert!(negative[0]["msg"].as_str().unwrap().contains("expected a whole number"), "{negative}");
+    // No id of the other surface is in what this one says.
+    let stale = site.request(Method::DELETE, "/api/documents/1").header("if-match", "\"7\"");
+    let stale = detail(send(stale).await.expect(412));
+    assert!(stale.starts_with("the document has version 1, not 7"), "{stale}");
+    let gone = detail(site.get("/api/documents/1/diff?from=1&to=99").await.expect(404));
+    assert_eq!(gone, "there is no version `99`");
+    assert_eq!(detail(site.get("/api/agent/chats/9").await.expect(404)), "there is no project chat `9`");
 }
 
 /// Shows: S5-R004, S5-R011, S5-R014.

@@ -9,7 +9,7 @@ pub use limits::{
     check_description, check_instruction, checked_name, checked_summary,
 };
 pub use rewrite::{RewriteError, Shrink, check_rewrite};
-pub use sections::{MOST_SECTION_EDITS, SectionEdit, SectionError, with_sections};
+pub use sections::{MOST_SECTION_EDITS, SectionEdit, SectionError, in_line_ends_of, with_sections};
 
 use serde::{Deserialize, Serialize, de::Error};
 

@@ -90,7 +90,7 @@ pub use document::{
     Change, DOCUMENT_BYTES, DOCUMENT_NAME_CHARS, DOCUMENTS_OF_PROJECT, Document, DocumentHead,
     DocumentVersion, Editor, INSTRUCTION_BYTES, MOST_SECTION_EDITS, NewDocument, PartError, RewriteError,
     SUMMARY_CHARS, SectionEdit, SectionError, Shrink, check_content, check_description, check_instruction,
-    check_rewrite, checked_name, checked_summary, with_sections,
+    check_rewrite, checked_name, checked_summary, in_line_ends_of, with_sections,
 };
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;

@@ -57,7 +57,7 @@ pub use context::{Block, Seen};
 pub use create::NewAgent;
 pub use documents::{
     AcceptedAct, ActResult, DiffHunk, DiffLine, DocumentDiff, ExpectedVersion, ExportedFile, FoundDocument,
-    NewAct, NewProject, OnceKey, ProjectChange, ProjectExport, ProjectMessage, Replaced,
+    NewAct, NewProject, OnceKey, ProjectChange, ProjectExport, ProjectMessage, Replaced, file_names,
 };
 pub use events::{EventFilter, EventPage};
 pub use explorer::{

@@ -49,9 +49,6 @@ impl Documents<'_> {
         if self.store.records(&Scope::from(self.owner), last).await?.is_empty() {
             return Ok(());
         }
-        Err(Error::TooMany(format!(
-            "the project has {DOCUMENTS_OF_PROJECT} documents, the most that one can have; delete some, or \
-             create the document in another project"
-        )))
+        Err(Error::ProjectFull)
     }
 }

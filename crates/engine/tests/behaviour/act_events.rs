@@ -77,10 +77,11 @@ async fn each_outcome_is_reported_in_the_commit_of_its_answer() {
             Some(Err(ModelError::Refused { model: "m".into(), cause: "key org-1".into() }))
         })
     };
-    let cases: [(_, _, Option<u64>, [bool; 5]); 9] = [
+    let cases: [(_, _, Option<u64>, [bool; 5]); 10] = [
         // Searched, updated, asked what is meant, asked whether to go on, to be created.
         (deciding(edit(), salted), ActOutcome::Updated, Some(1), [false, true, false, false, false]),
-        (deciding(edit(), "S"), ActOutcome::NotUpdated, None, [false; 5]),
+        (deciding(edit(), "# Soup\n\nWater.\n"), ActOutcome::NotUpdated, None, [false; 5]),
+        (deciding(edit(), "S"), ActOutcome::Confirmation, None, [false, false, false, true, false]),
         (deciding(create("Stew"), ""), ActOutcome::Created, Some(2), [false, false, false, false, true]),
         (deciding(searched, ""), ActOutcome::Created, Some(2), [true, false, false, false, true]),
         (deciding(create("recipes"), ""), ActOutcome::NotCreated, None, [false, false, false, false, true]),

@@ -382,7 +382,7 @@ async fn a_model_that_obeys_what_it_reads_makes_one_version_at_most() {
             (Place::WebResult, Order::Clear | Order::Empty) => &[ActOutcome::NotUpdated],
             (Place::WebResult, _) => &[ActOutcome::Updated, ActOutcome::NotUpdated],
             (_, Order::Empty) => &[ActOutcome::NotUpdated],
-            (_, Order::EmptyAnother | Order::Unconfirmed) => &[ActOutcome::NotUpdated],
+            (_, Order::EmptyAnother | Order::Unconfirmed) => &[ActOutcome::Confirmation],
             (_, Order::Clear | Order::Elsewhere | Order::Foreign) => &[ActOutcome::Clarification],
             (_, Order::Create | Order::CreateCopy | Order::CreateMany) => &[ActOutcome::Created],
             (_, Order::Prose) => &[ActOutcome::ModelFailed],
@@ -390,7 +390,7 @@ async fn a_model_that_obeys_what_it_reads_makes_one_version_at_most() {
                 _,
                 Order::Answer | Order::ExtraField | Order::LeakAnswer | Order::LeakSearch | Order::Refuse,
             ) => &[ActOutcome::Conversation],
-            (_, Order::Replace) => &[ActOutcome::Updated, ActOutcome::NotUpdated],
+            (_, Order::Replace) => &[ActOutcome::Updated, ActOutcome::Confirmation],
             (
                 _,
                 Order::Copy
@@ -428,7 +428,7 @@ async fn a_yes_to_one_change_lets_no_other_document_be_emptied() {
         let before = home.documents().await;
         let emptied = Order::EmptyAnother.obeyed("", home.elsewhere, home.foreign);
         let act = home.act("Yes.", &emptied, Some(&asked)).await;
-        assert_eq!(act.outcome, ActOutcome::NotUpdated, "asked about {about}");
+        assert_eq!(act.outcome, ActOutcome::Confirmation, "asked about {about}");
         assert_eq!(home.documents().await, before);
     }
 }

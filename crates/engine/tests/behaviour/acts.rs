@@ -596,14 +596,30 @@ async fn a_long_summary_is_cut_and_refuses_nothing() {
     assert!(text.contains("201 characters"), "{text}");
 }
 
-/// Less than half of a text is kept only where the user has said yes to that.
+/// Less than half of a text is kept only where the user was asked about that change.
+///
+/// Shows: S5-R064, S5-R082, S5-R127.
 #[tokio::test]
-async fn a_rewrite_that_loses_much_changes_nothing_unless_it_was_confirmed() {
-    let place = Place::of(deciding(json!({ "should_edit": true, "document_id": 1 }), "S")).await;
-    let (act, text, _) = place.act(place.message("Shorten it.")).await;
-    assert_eq!(act.outcome, ActOutcome::NotUpdated);
-    assert!(text.contains("Less than 50 %"), "{text}");
+async fn a_rewrite_that_loses_much_changes_nothing_and_asks() {
+    // The change has no other words than those of the message until the user is asked about it.
+    let model = ScriptedModel::deciding(|request| {
+        let is_pending = format!("{:?}", request.messages.last()).contains("change_summary: Shorten it.");
+        let summary = if is_pending { json!("shorten it") } else { Value::Null };
+        let edit = json!({ "should_edit": true, "document_id": 1, "change_summary": summary });
+        Some(Ok(Script::text(if is_decision(request) { edit.to_string() } else { "S".to_owned() })))
+    });
+    let place = Place::of(model).await;
+    let (act, text, chat) = place.act(place.message("Shorten it.")).await;
+    assert_eq!(act.outcome, ActOutcome::Confirmation);
+    assert_eq!(
+        text,
+        "Less than 50 % of the document 'Recipes' would be left after this change: Shorten it. Should I proceed?"
+    );
     assert_eq!(place.recipes().await, place.recipes);
+    let yes = NewAct { chat: Some(chat.agent), ..place.message("Yes.") };
+    let (act, _, done) = place.act(yes).await;
+    assert_eq!((act.outcome, done.proposal), (ActOutcome::Updated, None));
+    assert_eq!(place.recipes().await.content, "S");
 }
 
 /// What a person does who wants the soup salted: looks at what there is, and does what is missing.

@@ -207,8 +207,11 @@ async fn send(
 fn exit(act: &Answered) -> Exit {
     match act.outcome {
         Some(ActOutcome::Clarification | ActOutcome::Confirmation) => Exit::NeedsAnswer,
-        Some(ActOutcome::NotCreated | ActOutcome::NotUpdated | ActOutcome::ModelFailed) => Exit::Failed,
-        Some(ActOutcome::Created | ActOutcome::Updated | ActOutcome::Conversation) | None => Exit::Done,
+        // Nothing is on record of what it came to if the project was deleted meanwhile.
+        Some(ActOutcome::NotCreated | ActOutcome::NotUpdated | ActOutcome::ModelFailed) | None => {
+            Exit::Failed
+        }
+        Some(ActOutcome::Created | ActOutcome::Updated | ActOutcome::Conversation) => Exit::Done,
     }
 }
 
@@ -229,6 +232,9 @@ fn tell(globals: &Globals, project: &Project, act: &Answered) {
         (Some(ActOutcome::Created), Some(document)) => told("created", document, "show"),
         (Some(ActOutcome::Updated), Some(document)) => told("changed", document, "diff"),
         _ => {}
+    }
+    if act.outcome.is_none() {
+        return;
     }
     let say = if act.outcome == Some(ActOutcome::Confirmation) { "yes" } else { "…" };
     out::note(format!("go on with: entourage act {} --resume \"{say}\"{again}", quoted(&project.name)));

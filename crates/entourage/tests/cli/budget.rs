@@ -209,7 +209,12 @@ fn a_grant_in_money_lets_work_that_lacks_money_go_on() {
     let why = until(&place, &["why"], |why| why.stdout.contains("the tree's budget has $0.000010 left"));
     assert!(why.stderr.contains(" --grant "), "{why:?}");
     let granted = place.entourage(&["budget", "--grant", "0.50"]).good().stdout;
-    assert_eq!(granted, "budget of the tree: $0.500010 of $0.500010 left · $0.500000 of that granted\n");
+    // The work that waited for it may have gone on already, and then reserves a part of what is left.
+    assert!(
+        granted.starts_with("budget of the tree: $0.") && granted.contains(" of $0.500010 left · "),
+        "{granted}"
+    );
+    assert!(granted.ends_with(" · $0.500000 of that granted\n"), "{granted}");
     model.next().text("Hello.").end();
     running.succeeds();
     let budget = &place.entourage(&["budget", "--json"]).good().json()[0];

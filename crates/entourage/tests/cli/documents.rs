@@ -64,6 +64,52 @@ fn a_document_is_imported_shown_compared_and_brought_back() {
     assert!(said(&["projects"]).starts_with("Trip  number 1  20"));
 }
 
+/// Whatever is missing from the names of their files: what is read back are the same documents.
+#[test]
+fn an_export_that_is_imported_again_changes_nothing() {
+    let place = trip();
+    place.write("notes/a_b.md", "plain");
+    place.entourage(&["documents", "import", "notes", "--project", "Trip"]).good();
+    place.write("more/slash.md", "with a slash");
+    place.entourage(&["documents", "import", "more", "--project", "Trip"]).good();
+    place.entourage(&["documents", "change", "slash", "--name", "a/b"]).good();
+    let exported = place.entourage(&["documents", "export", "--project", "Trip", "--to", "copies"]).good();
+    assert!(exported.stdout.contains("wrote copies/a_b (2).md"), "{exported:?}");
+    let again = place.entourage(&["documents", "import", "copies", "--project", "Trip"]).good();
+    let lines: Vec<&str> = again.stdout.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "unchanged Plan, version 2, from copies/Plan.md",
+            "unchanged a/b, version 2, from copies/a_b (2).md",
+            "unchanged a_b, version 1, from copies/a_b.md",
+        ]
+    );
+}
+
+/// A reader who leaves takes nothing along: all files are imported, also those of which nobody reads.
+#[cfg(unix)]
+#[test]
+fn an_import_goes_on_although_nobody_reads_what_it_says() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let place = DataDir::new();
+    for at in 0..5 {
+        place.write(&format!("notes/{at}.md"), "text");
+    }
+    let odd = std::ffi::OsStr::from_bytes(b"caf\xe9.md");
+    fs::write(place.path().join("notes").join(odd), "text").expect("written");
+    let import = ["documents", "import", "notes", "--project", "Trip", "--create"];
+    let mut unread = place.process(&import).stdout(std::process::Stdio::piped()).spawn().expect("started");
+    drop(unread.stdout.take());
+    unread.wait().expect("it ends");
+    assert_eq!(place.entourage(&["documents", "list", "--project", "Trip"]).good().stdout.lines().count(), 5);
+    let ended = place.entourage(&[&import[..], &["--json"]].concat());
+    let outcomes: Vec<Value> = ended.json().iter().map(|one| one["outcome"].clone()).collect();
+    assert_eq!(outcomes.iter().filter(|outcome| **outcome == "refused").count(), 1, "{ended:?}");
+    assert_eq!(outcomes.len(), 6);
+}
+
 #[test]
 fn a_document_is_found_renamed_and_deleted() {
     let place = trip();
@@ -160,7 +206,7 @@ fn files_that_cannot_be_documents_are_refused_and_the_others_imported() {
         imported.stdout.lines().find(of).unwrap_or_else(|| panic!("{file}: {imported:?}"))
     };
     for (file, why) in [
-        ("good.markdown", "the same name as that of Good.md"),
+        ("good.markdown", "the same as that of Good.md"),
         ("latin.md", "is not UTF-8 text, from byte 3 on"),
         ("link.md", "is a symbolic link"),
         ("long.md", "has 1048577 bytes, and 1048576 at most"),

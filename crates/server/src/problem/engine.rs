@@ -23,19 +23,22 @@ impl Problem {
             | Error::Forgotten(_) => Self::not_found(text),
             Error::UnknownKind { .. } => Self::unknown_kind(text),
             Error::NoProject => Self::no_project(text),
-            Error::NameInUse { .. } => Self::name_in_use(text),
+            Error::NameInUse { .. } => Self::name_in_use(text).at("name"),
             Error::StaleVersion { current, .. } => Self::stale_version(text).of_version(*current),
             Error::Reserved(_) => Self::reserved(text),
             Error::Kinds(mistakes) => Self::broken_kinds(mistakes),
             Error::Invalid(_) => Self::invalid(text),
+            Error::Part(part) => Self::invalid(text).at(&part.field()),
             Error::NotOpen { .. } => Self::not_open(text),
             Error::OtherCall(_) => Self::other_call(text),
             Error::Gone(_) => Self::gone(text),
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::PastGone { .. } => Self::past_gone(text),
-            Error::NotNow { .. } | Error::NameTaken { .. } | Error::AtWork(_) | Error::ChatChanges(_) => {
-                Self::not_now(text)
-            }
+            Error::ProjectFull
+            | Error::NotNow { .. }
+            | Error::NameTaken { .. }
+            | Error::AtWork(_)
+            | Error::ChatChanges(_) => Self::not_now(text),
             Error::KeyReused => Self::key_reused(text).at(IDEMPOTENCY_KEY),
             Error::TooMany(_) => Self::too_many_requests(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes

@@ -84,7 +84,21 @@ fn innermost(error: &dyn std::error::Error) -> String {
     while let Some(source) = error.source() {
         error = source;
     }
-    error.to_string()
+    in_words_of_json(&error.to_string())
+}
+
+/// Says what the parser says of a value in the words of JSON, not in those of the program.
+fn in_words_of_json(said: &str) -> String {
+    const WORDS: [(&str, &str); 7] = [
+        ("invalid type: sequence,", "invalid type: array,"),
+        ("invalid type: map,", "invalid type: object,"),
+        (", expected a sequence", ", expected an array"),
+        (", expected a map", ", expected an object"),
+        (", expected u64", ", expected a whole number, 0 or more"),
+        (", expected u32", ", expected a whole number, 0 or more"),
+        (", expected i64", ", expected a whole number"),
+    ];
+    WORDS.into_iter().fold(said.to_owned(), |said, (word, plain)| said.replace(word, plain))
 }
 
 /// The response for a path at which nothing is served.

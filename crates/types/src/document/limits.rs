@@ -63,6 +63,20 @@ pub enum PartError {
     },
 }
 
+impl PartError {
+    /// The field that has the mistake.
+    #[must_use]
+    pub fn field(&self) -> String {
+        match self {
+            Self::NoName | Self::LongName { .. } | Self::WideName { .. } | Self::ControlInName(_) => {
+                "name".to_owned()
+            }
+            Self::LongSummary { .. } => "summary".to_owned(),
+            Self::Long { part, .. } | Self::Nul { part } => part.replace(' ', "_"),
+        }
+    }
+}
+
 /// Returns the name of a document or a project without the blanks around it.
 ///
 /// # Errors

@@ -1,6 +1,8 @@
 //! Edits of sections of a text: each names the text that it replaces, so that the rest of a long document need not be
 //! written again and cannot be damaged.
 
+use std::borrow::Cow;
+
 use super::DOCUMENT_BYTES;
 
 /// One replacement in a text.
@@ -74,22 +76,35 @@ pub fn with_sections(text: &str, edits: &[SectionEdit]) -> Result<String, Sectio
         return Err(SectionError::TooMany(edits.len()));
     }
     let mut places = Vec::with_capacity(edits.len());
-    for (number, edit) in (1..).zip(edits) {
-        places.push((only_place(text, &edit.old, number)?, number, edit));
+    let edits: Vec<[Cow<'_, str>; 2]> =
+        edits.iter().map(|edit| [&*edit.old, &*edit.new].map(|part| in_line_ends_of(text, part))).collect();
+    for (number, [old, new]) in (1..).zip(&edits) {
+        places.push((only_place(text, old, number)?, number, old, new));
     }
     places.sort_by_key(|(from, ..)| *from);
     let (mut edited, mut done, mut before) = (String::with_capacity(text.len()), 0, 0);
-    for (from, number, edit) in places {
+    for (from, number, old, new) in places {
         if from < done {
             return Err(SectionError::Overlap { first: before, second: number });
         }
-        edited.extend([&text[done..from], &edit.new]);
-        (done, before) = (from + edit.old.len(), number);
+        edited.extend([&text[done..from], &**new]);
+        (done, before) = (from + old.len(), number);
     }
     edited.push_str(&text[done..]);
     match edited.len() {
         bytes if bytes > DOCUMENT_BYTES => Err(SectionError::TooLong { bytes }),
         _ => Ok(edited),
+    }
+}
+
+/// Returns a part of a text as it stands there if all lines of the text end in `\r\n`: models write `\n`.
+#[must_use]
+pub fn in_line_ends_of<'a>(text: &str, part: &'a str) -> Cow<'a, str> {
+    let is_bare = part.contains('\n') && !part.contains('\r');
+    if is_bare && text.contains('\n') && text.matches('\n').count() == text.matches("\r\n").count() {
+        Cow::Owned(part.replace('\n', "\r\n"))
+    } else {
+        Cow::Borrowed(part)
     }
 }
 
@@ -136,6 +151,14 @@ mod tests {
     fn edits(edits: &[(&str, &str)]) -> Vec<SectionEdit> {
         let edit = |(old, new): &(&str, &str)| SectionEdit { old: (*old).into(), new: (*new).into() };
         edits.iter().map(edit).collect()
+    }
+
+    #[test]
+    fn edits_have_the_line_ends_of_the_text() {
+        let text = "# Soup\r\n\r\nWater.\r\n";
+        let edit = edits(&[("Soup\n\nWater.", "Soup\n\nWater.\nSalt.")]);
+        assert_eq!(with_sections(text, &edit).as_deref(), Ok("# Soup\r\n\r\nWater.\r\nSalt.\r\n"));
+        assert!(with_sections("Soup\n\nWater.\r\n", &edit).is_ok(), "a text may have both");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use entourage_types::{Document, DocumentHead, DocumentId, Project, ProjectId};
 
 use super::{
     super::Client,
-    file_names::{FileNames, safe_stem},
+    file_names::{file_names, safe_stem},
 };
 use crate::{Result, pages::pages};
 
@@ -26,7 +26,9 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn export_document(&self, id: DocumentId) -> Result<ExportedFile> {
-        Ok(FileNames::default().file(self.document(id).await?))
+        let document = self.document(id).await?;
+        let name = file_names([document.head.name.as_str()]).concat();
+        Ok(ExportedFile { name, content: document.content })
     }
 
     /// All documents of a project as files, no two of which have the same name on any system. Each is read when it is
@@ -38,11 +40,13 @@ impl Client {
         let name = safe_stem(&self.project(id).await?.name);
         let heads = RecordFilter::<DocumentHead>::of(Project::as_parent(id));
         let mut pages = pages(&**self.engine.store(), &self.scope, heads);
-        let mut waiting = VecDeque::new();
+        let mut all = Vec::new();
         while let Some(page) = pages.next().await? {
-            waiting.extend(page.into_iter().map(|head| head.id));
+            all.extend(page);
         }
-        Ok(ProjectExport { name, client: self.clone(), waiting, names: FileNames::default() })
+        let names = file_names(all.iter().map(|head| head.name.as_str()));
+        let waiting = all.iter().map(|head| head.id).zip(names).collect();
+        Ok(ProjectExport { name, client: self.clone(), waiting })
     }
 }
 
@@ -51,8 +55,7 @@ pub struct ProjectExport {
     /// The project's name as a name of files, without a suffix.
     pub name: String,
     client: Client,
-    waiting: VecDeque<DocumentId>,
-    names: FileNames,
+    waiting: VecDeque<(DocumentId, String)>,
 }
 
 impl ProjectExport {
@@ -61,18 +64,12 @@ impl ProjectExport {
     /// # Errors
     /// When the store fails.
     pub async fn next(&mut self) -> Result<Option<ExportedFile>> {
-        while let Some(id) = self.waiting.pop_front() {
+        while let Some((id, name)) = self.waiting.pop_front() {
             let found: Option<Document> = self.client.engine.store().record(&self.client.scope, id).await?;
             if let Some(document) = found {
-                return Ok(Some(self.names.file(document)));
+                return Ok(Some(ExportedFile { name, content: document.content }));
             }
         }
         Ok(None)
-    }
-}
-
-impl FileNames {
-    fn file(&mut self, document: Document) -> ExportedFile {
-        ExportedFile { name: self.name(&document.head.name), content: document.content }
     }
 }

@@ -16,22 +16,27 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// Names that are devices with a digit behind them.
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-/// The names given so far, in the form in which names are compared: a file system may ignore case.
-#[derive(Default)]
-pub(super) struct FileNames(HashSet<String>);
-
-impl FileNames {
-    /// A safe name for a document of this name that was not given before.
-    pub(super) fn name(&mut self, document: &str) -> String {
-        let stem = safe_stem(document);
+/// Returns the names of files for documents of these names, in the same order: each is safe, and no two are the same for a
+/// file system that ignores case. A document keeps its name where a file can have it, whatever the others are called: files
+/// that are read back lead to the documents that they were.
+#[must_use]
+pub fn file_names<'a>(documents: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let documents: Vec<(&str, String)> =
+        documents.into_iter().map(|document| (document, safe_stem(document))).collect();
+    let mut order: Vec<usize> = (0..documents.len()).collect();
+    order.sort_by_key(|at| fold_name(documents[*at].0) != fold_name(&documents[*at].1));
+    let (mut given, mut names) = (HashSet::new(), vec![String::new(); documents.len()]);
+    for at in order {
+        let stem = &documents[at].1;
         let mut name = format!("{stem}{SUFFIX}");
         let mut times = 1_u32;
-        while !self.0.insert(fold_name(&name)) {
+        while !given.insert(fold_name(&name)) {
             times += 1;
             name = format!("{stem} ({times}){SUFFIX}");
         }
-        name
+        names[at] = name;
     }
+    names
 }
 
 /// Returns a name without what any system refuses, interprets or hides.
@@ -103,25 +108,23 @@ mod tests {
             ("日本語", "日本語.md"),
             ("\u{200b}", "document.md"),
         ] {
-            assert_eq!(FileNames::default().name(document), file, "{document:?}");
+            assert_eq!(file_names([document]), [file], "{document:?}");
         }
     }
 
     #[test]
     fn no_two_files_have_the_same_name_whatever_ignores_case() {
-        let mut names = FileNames::default();
-        let given: Vec<String> =
-            ["a:b", "A/B", "a_b", "a_b (2)", "ä", "A\u{308}"].iter().map(|name| names.name(name)).collect();
         assert_eq!(
-            given,
-            ["a_b.md", "A_B (2).md", "a_b (3).md", "a_b (2) (2).md", "ä.md", "A\u{308} (2).md"]
+            file_names(["a:b", "A/B", "a_b", "a_b (2)", "ä", "A\u{308}"]),
+            ["a_b (3).md", "A_B (4).md", "a_b.md", "a_b (2).md", "ä.md", "A\u{308} (2).md"],
+            "who can keep a name keeps it"
         );
     }
 
     #[test]
     fn a_file_name_is_as_long_as_a_file_system_takes() {
         for document in ["x".repeat(200), "界".repeat(200), "😀. ".repeat(60)] {
-            let name = FileNames::default().name(&document);
+            let [name] = &file_names([&*document])[..] else { panic!("one name") };
             assert!(name.len() <= BYTES + SUFFIX.len() && name.ends_with(SUFFIX), "{name}");
         }
     }

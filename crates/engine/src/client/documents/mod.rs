@@ -21,6 +21,7 @@ pub use acts::{AcceptedAct, NewAct, OnceKey};
 pub use change::ExpectedVersion;
 pub use diff::{DiffHunk, DiffLine, DocumentDiff, Replaced};
 pub use export::{ExportedFile, ProjectExport};
+pub use file_names::file_names;
 pub use messages::{ActResult, ProjectMessage};
 pub use projects::{NewProject, ProjectChange};
 pub use search::FoundDocument;

@@ -4,7 +4,7 @@ use entourage_store::{Page, RecordFilter};
 use entourage_types::{Document, DocumentId, DocumentVersion};
 
 use super::super::{Client, Narrowed};
-use crate::Result;
+use crate::{Error, Result};
 
 /// A page of versions ends where they have so many bytes: each has the whole text.
 const BYTES: usize = 4 << 20;
@@ -14,7 +14,7 @@ impl Client {
     /// version is [its id](DocumentVersion::id_of). A page of long texts ends early.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) for the document.
+    /// [`Error::NotFound`] for the document.
     pub async fn document_versions(&self, id: DocumentId, page: Page) -> Result<Narrowed<DocumentVersion>> {
         self.document(id).await?;
         let page = Page { bytes: page.bytes.min(BYTES), ..page };
@@ -24,8 +24,10 @@ impl Client {
     /// One version of a document.
     ///
     /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound).
+    /// [`Error::NotFound`] for the document or the version.
     pub async fn document_version(&self, id: DocumentId, number: u64) -> Result<DocumentVersion> {
-        self.record(DocumentVersion::id_of(id, number)).await
+        self.document(id).await?;
+        let version = self.engine.store().record(&self.scope, DocumentVersion::id_of(id, number)).await?;
+        version.ok_or_else(|| Error::not_found("version", number))
     }
 }

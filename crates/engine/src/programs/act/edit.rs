@@ -1,7 +1,7 @@
 //! An edit: the second call of a model, and the guards before what it writes replaces a document.
 
 use entourage_tools::DocumentWrite;
-use entourage_types::{Document, DocumentId, SUMMARY_CHARS, Shrink, check_rewrite};
+use entourage_types::{Document, DocumentId, RewriteError, SUMMARY_CHARS, Shrink, check_rewrite};
 
 use super::{
     Acting, Done, TEMPERATURE,
@@ -9,6 +9,7 @@ use super::{
     found::Found,
     outcome::{EditError, Outcome},
     prompt, proposal,
+    reply::sentence,
     rewrite::{Rewrite, RewriteForm},
 };
 use crate::{
@@ -21,6 +22,32 @@ pub(super) struct Edit {
     written: Rewrite,
     /// What was decided to be changed.
     change: String,
+}
+
+/// Why a change is not made.
+enum NoChange {
+    /// Less would be left of the text than the kind allows, and the user was not asked about that.
+    Unconfirmed {
+        /// How many percent stay at least.
+        kept_percent: u8,
+    },
+    /// Any other reason.
+    For(EditError),
+}
+
+impl From<EditError> for NoChange {
+    fn from(why: EditError) -> Self {
+        Self::For(why)
+    }
+}
+
+impl From<RewriteError> for NoChange {
+    fn from(error: RewriteError) -> Self {
+        match error {
+            RewriteError::Empty => Self::For(EditError::Empty),
+            RewriteError::Shrinks { kept_percent, .. } => Self::Unconfirmed { kept_percent },
+        }
+    }
 }
 
 impl Acting {
@@ -46,7 +73,7 @@ impl Acting {
         {
             let prompt =
                 format!("The document '{name}' has changed since I asked you. {}", asked.prompt.trim());
-            return Ok(Self::ask(prompt, Some(&document.head), decision));
+            return Ok(Self::ask(prompt, Some(&document.head), decision.change().unwrap_or_default()));
         }
         let written = match self.rewrite(run, document, found, decision).await? {
             Ok(written) => written,
@@ -54,7 +81,16 @@ impl Acting {
         };
         let edit = Edit { written, change: decision.change().unwrap_or_default().to_owned() };
         Ok(match self.change(run, document, &edit) {
-            Err(why) => Done::said(Outcome::NotUpdated { name, why }),
+            Err(NoChange::For(why)) => Done::said(Outcome::NotUpdated { name, why }),
+            Err(NoChange::Unconfirmed { kept_percent }) => {
+                let change = if edit.change.is_empty() { &self.message.text } else { &edit.change };
+                let prompt = format!(
+                    "Less than {kept_percent} % of the document '{name}' would be left after this change: {} Should I \
+                     proceed?",
+                    sentence(change)
+                );
+                Self::ask(prompt, Some(&document.head), change)
+            }
             Ok(write) => {
                 let web = found.web();
                 let outcome = Outcome::updated(name, decision, web);
@@ -79,7 +115,7 @@ impl Acting {
     }
 
     /// The change of a document, if all guards let it pass.
-    fn change(&self, run: &Run<'_>, document: &Document, edit: &Edit) -> Result<DocumentWrite, EditError> {
+    fn change(&self, run: &Run<'_>, document: &Document, edit: &Edit) -> Result<DocumentWrite, NoChange> {
         let Document { head, content: before } = document;
         // Much may go only where the user has said yes to just that.
         let is_confirmed = |asked| proposal::is_confirmed(asked, head, &edit.change);
@@ -88,7 +124,7 @@ impl Acting {
         let content = edit.written.apply(before)?;
         check_rewrite(before, &content, shrink)?;
         if content == *before {
-            return Err(EditError::Same);
+            return Err(EditError::Same.into());
         }
         let summary = in_short(Some(&edit.change));
         Ok(DocumentWrite::Rewrite { document: head.id, at: head.version, content, summary })

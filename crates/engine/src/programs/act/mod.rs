@@ -180,7 +180,9 @@ impl Acting {
         let found = self.search(run, intent.search()).await?;
         match intent {
             Intent::Clarify { question } => Ok(Done::said(Outcome::Clarification(question))),
-            Intent::Confirm { prompt } => Ok(Self::ask(prompt, self.meant(decision), decision)),
+            Intent::Confirm { prompt } => {
+                Ok(Self::ask(prompt, self.meant(decision), decision.change().unwrap_or_default()))
+            }
             Intent::Create { name, standing_instruction, content, .. } => {
                 Ok(self.create(name, standing_instruction, &content, &found, decision))
             }
@@ -197,10 +199,9 @@ impl Acting {
     }
 
     /// Asks the user to confirm a change (S5-R082). The proposal holds for the document as it is now.
-    fn ask(prompt: String, about: Option<&DocumentHead>, decision: &ActDecision) -> Done {
+    fn ask(prompt: String, about: Option<&DocumentHead>, change: &str) -> Done {
         let target = about.map(|head| ProposedTarget { document: head.id, version: head.version });
-        let change = decision.change().unwrap_or_default().to_owned();
-        let proposal = Some(ProposedChange { prompt: prompt.clone(), target, change });
+        let proposal = Some(ProposedChange { prompt: prompt.clone(), target, change: change.to_owned() });
         Done { proposal, ..Done::said(Outcome::Confirmation(prompt)) }
     }
 

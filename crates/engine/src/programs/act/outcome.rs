@@ -1,6 +1,6 @@
 //! What an act came to.
 
-use entourage_types::{ActOutcome, AnswerFlaw, RewriteError};
+use entourage_types::{ActOutcome, AnswerFlaw};
 
 use super::decision::ActDecision;
 use crate::{Error, run::DecisionFailed};
@@ -84,24 +84,10 @@ pub(crate) enum EditError {
     CutOff,
     /// The model's change has no place in the text.
     Misplaced,
-    /// Less of the text would be left than the kind allows, and the user has not said yes to that.
-    Shrinks {
-        /// How many percent stay at least.
-        kept_percent: u8,
-    },
     /// The text would be as it is.
     Same,
     /// Any other reason, in a sentence for the user.
     Refused(String),
-}
-
-impl From<RewriteError> for EditError {
-    fn from(error: RewriteError) -> Self {
-        match error {
-            RewriteError::Empty => Self::Empty,
-            RewriteError::Shrinks { kept_percent, .. } => Self::Shrinks { kept_percent },
-        }
-    }
 }
 
 impl Outcome {

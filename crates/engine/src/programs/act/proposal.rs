@@ -39,7 +39,10 @@ pub(crate) fn state(proposed: &ProposedChange, documents: &[DocumentExcerpt]) ->
 /// the words in which it was decided.
 pub(crate) fn is_confirmed(proposed: &ProposedChange, document: &DocumentHead, change: &str) -> bool {
     let asked = ProposedTarget { document: document.id, version: document.version };
-    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let words = |text: &str| {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+        words.collect::<Vec<_>>().join(" ").to_lowercase()
+    };
     let change = words(change);
     proposed.target == Some(asked) && !change.is_empty() && words(&proposed.change) == change
 }
@@ -73,7 +76,7 @@ mod tests {
     fn a_yes_confirms_that_change_of_that_document_and_no_other() {
         let (asked, other) = (document(1, "Recipes").head, document(2, "Budget").head);
         let of_asked = proposed(Some(asked.id), 1);
-        assert!(is_confirmed(&of_asked, &asked, " remove  the soup.\n"));
+        assert!(is_confirmed(&of_asked, &asked, " remove  the soup\n"));
         assert!(!is_confirmed(&of_asked, &asked, "Translate the soup."));
         assert!(!is_confirmed(&of_asked, &other, "Remove the soup."));
         assert!(!is_confirmed(&proposed(Some(asked.id), 2), &asked, "Remove the soup."));

@@ -99,10 +99,6 @@ fn not_updated(name: &str, why: &EditError) -> String {
             "I couldn't find the place for the change in its text, so I left the document as it is. Please tell me \
              which part you mean."
         }
-        EditError::Shrinks { kept_percent } => &format!(
-            "Less than {kept_percent} % of the text would be left, so I left the document as it is. Please tell me what \
-             may go."
-        ),
         EditError::Same => "It says that already, so I left it as it is.",
         EditError::Refused(why) => &format!("{} Please try again with a clearer request.", sentence(why)),
     };
@@ -110,7 +106,7 @@ fn not_updated(name: &str, why: &EditError) -> String {
 }
 
 /// Returns a reason as a sentence.
-fn sentence(why: &str) -> String {
+pub(super) fn sentence(why: &str) -> String {
     let why = on_one_line(why);
     let mut chars = why.chars();
     let mut sentence: String =
@@ -335,10 +331,6 @@ like 'Create a document called Recipes'."
                 EditError::Misplaced,
                 "I couldn't find the place for the change in its text, so I left the document as it is. Please tell me \
                  which part you mean.",
-            ),
-            (
-                EditError::Shrinks { kept_percent: 50 },
-                "Less than 50 % of the text would be left, so I left the document as it is. Please tell me what may go.",
             ),
             (EditError::Same, "It says that already, so I left it as it is."),
             (

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use entourage_types::MOST_SECTION_EDITS;
+use entourage_types::{MOST_SECTION_EDITS, in_line_ends_of};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -106,7 +106,7 @@ impl Rewrite {
     /// It would be empty (S5-R064), or a change has no place, or several, in the content.
     pub(crate) fn apply(&self, current: &str) -> Result<String, EditError> {
         let content = match self {
-            Self::Whole(content) => repaired(content.clone(), current),
+            Self::Whole(content) => repaired(in_line_ends_of(current, content).into_owned(), current),
             Self::Edits(edits) if edits.is_empty() => return Err(EditError::Empty),
             Self::Edits(edits) => {
                 edits.iter().try_fold(current.to_owned(), |content, edit| edit.apply(&content))?
@@ -118,16 +118,18 @@ impl Rewrite {
 
 impl PassageEdit {
     fn apply(&self, content: &str) -> Result<String, EditError> {
-        if self.old.trim().is_empty() {
+        let [old, new] = [&self.old, &self.new].map(|part| in_line_ends_of(content, part));
+        if old.trim().is_empty() {
             let (before, added) = (content.trim_end(), self.new.trim());
             let between = if before.is_empty() || added.is_empty() { "" } else { "\n\n" };
-            return Ok(format!("{before}{between}{added}\n"));
+            let end = format!("{between}{added}\n");
+            return Ok(format!("{before}{}", in_line_ends_of(content, &end)));
         }
-        if let Some(content) = replaced(content, &self.old, &self.new) {
+        if let Some(content) = replaced(content, &old, &new) {
             return Ok(content);
         }
         // The passage may be copied from the prompt as it stands there.
-        let (old, new) = (unescaped(&self.old), unescaped(&self.new));
+        let (old, new) = (unescaped(&old), unescaped(&new));
         replaced(content, &old, &new).ok_or(EditError::Misplaced)
     }
 }
@@ -258,6 +260,18 @@ mod tests {
             (edits(&[("Soup", "Broth"), ("Coffee", "")]), Err(EditError::Misplaced)),
         ] {
             assert_eq!(Rewrite::from_json(&answer).apply(current), content, "{answer}");
+        }
+    }
+
+    #[test]
+    fn a_change_has_the_line_ends_of_the_content() {
+        let current = "# Soup\r\n\r\nWater.\r\n";
+        for (answer, content) in [
+            (edits(&[("Soup\n\nWater.", "Tea\n\nLeaves.")]), "# Tea\r\n\r\nLeaves.\r\n"),
+            (edits(&[("", "# Milk\n\nCold.")]), "# Soup\r\n\r\nWater.\r\n\r\n# Milk\r\n\r\nCold.\r\n"),
+            (json!({ "content": "# All\n\nNew.\n" }), "# All\r\n\r\nNew.\r\n"),
+        ] {
+            assert_eq!(Rewrite::from_json(&answer).apply(current).as_deref(), Ok(content), "{answer}");
         }
     }
 

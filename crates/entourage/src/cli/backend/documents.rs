@@ -6,22 +6,9 @@ use entourage_api::{
     UndoDocument,
 };
 use entourage_types::{DocumentId, ProjectId};
-use percent_encoding::percent_decode_str;
-use reqwest::{
-    Method, Response,
-    header::{CONTENT_DISPOSITION, IF_MATCH},
-};
+use reqwest::{Method, header::IF_MATCH};
 
 use super::{Backend, Result};
-use crate::cli::failure::Failure;
-
-/// A document as a file.
-pub(crate) struct ExportedFile {
-    /// A name that is safe in any directory, as the server makes it.
-    pub(crate) name: String,
-    /// The text of the document, unchanged.
-    pub(crate) content: String,
-}
 
 /// The tag of a version of a document.
 fn tag(version: u64) -> String {
@@ -119,32 +106,4 @@ impl Backend {
     pub(crate) async fn document_diff(&self, id: DocumentId, which: ShowDiff) -> Result<DocumentDiff> {
         self.find(&format!("documents/{id}/diff"), &which).await
     }
-
-    /// A document as a file.
-    pub(crate) async fn exported_document(&self, id: DocumentId) -> Result<ExportedFile> {
-        let exported = async {
-            let response = self.ask(Method::GET, &format!("documents/{id}/export")).await?;
-            let name = file_name(&response).ok_or_else(|| unexpected("names no file"))?;
-            let bytes = response.bytes().await.map_err(|error| self.place.unanswered(&error))?;
-            let content = String::from_utf8(bytes.into()).map_err(|_| unexpected("is not UTF-8"))?;
-            Ok(ExportedFile { name, content })
-        };
-        self.place.waits_for(exported).await
-    }
-}
-
-fn unexpected(what: &str) -> Failure {
-    Failure::failed(format!(
-        "the document that the server sent {what}. Is it the same version as this program?"
-    ))
-}
-
-/// The name under which a response is to be saved (RFC 6266); none if that leads to another directory.
-fn file_name(response: &Response) -> Option<String> {
-    let header = response.headers().get(CONTENT_DISPOSITION)?.to_str().ok()?;
-    let (_, encoded) = header.split_once("filename*=UTF-8''")?;
-    let encoded = encoded.split(';').next()?.trim();
-    let name = percent_decode_str(encoded).decode_utf8().ok()?.into_owned();
-    let is_plain = !name.contains(['/', '\\', '\0']) && !matches!(name.as_str(), "" | "." | "..");
-    is_plain.then_some(name)
 }

@@ -26,7 +26,6 @@ use super::{failure::Failure, globals::Globals, out};
 pub(crate) use acts::OpenAct;
 pub(crate) use chunks::Chunks;
 pub(crate) use connection::Backend;
-pub(crate) use documents::ExportedFile;
 pub(crate) use patience::Patience;
 pub(crate) use running::Running;
 pub(crate) use stream::{Signal, Stream};

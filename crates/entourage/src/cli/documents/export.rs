@@ -1,18 +1,20 @@
 //! `entourage documents export`: one document, or those of a project, as Markdown files.
 
 use std::{
-    collections::HashSet,
     fs::{self, OpenOptions},
     io::{self, ErrorKind, Read, Write as _},
     path::{Path, PathBuf},
 };
 
 use clap::Args;
-use entourage_types::{DocumentId, fold_name};
+use entourage_api::DocumentHead;
+use entourage_engine::file_names;
+use entourage_types::DocumentId;
 use serde::Serialize;
 
+use super::oldest_first;
 use crate::cli::{
-    backend::{self, Backend, ExportedFile, Purpose, Result},
+    backend::{self, Backend, Purpose, Result},
     failure::{Exit, Failure},
     globals::Globals,
     out,
@@ -68,7 +70,7 @@ enum ExportOutcome {
 /// The result for one document.
 #[derive(Serialize)]
 struct Exported {
-    file: PathBuf,
+    file: String,
     document: DocumentId,
     outcome: ExportOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,24 +81,19 @@ impl Export {
     pub(super) async fn run(self, globals: &Globals) -> Result<Exit> {
         let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
         let documents = match (&self.document, &self.project) {
-            (Some(document), project) => vec![document.document(&backend, project.as_ref()).await?.id],
+            (Some(document), project) => vec![document.document(&backend, project.as_ref()).await?],
             (None, Some(project)) => {
                 let project = project.project(&backend).await?;
-                // The oldest first: a later document takes no name away from an earlier one.
-                let documents = backend.documents(project.id).await?;
-                documents.into_iter().rev().map(|document| document.id).collect()
+                oldest_first(backend.documents(project.id).await?)
             }
             (None, None) => Vec::new(),
         };
         match (&self.to, &self.document) {
             (Some(to), _) => self.write(globals, &backend, &documents, to).await,
             (None, Some(_)) => {
-                for document in documents {
-                    if globals.json {
-                        out::json(&backend.document(document).await?)?;
-                    } else {
-                        out::document(&backend.exported_document(document).await?.content)?;
-                    }
+                for head in documents {
+                    let document = backend.document(head.id).await?;
+                    if globals.json { out::json(&document)? } else { out::document(&document.content)? }
                 }
                 Ok(Exit::Done)
             }
@@ -111,23 +108,24 @@ impl Export {
         &self,
         globals: &Globals,
         backend: &Backend,
-        documents: &[DocumentId],
+        documents: &[DocumentHead],
         to: &Path,
     ) -> Result<Exit> {
         fs::create_dir_all(to).map_err(|error| {
             Failure::usage(format!("{}: {error}. Name a directory with --to", to.display()))
         })?;
         let existing = if self.force { Existing::Replaced } else { Existing::Kept };
-        let (mut names, mut refused, mut written) = (HashSet::new(), 0, 0);
-        for document in documents {
-            let file = match backend.exported_document(*document).await {
-                Ok(file) => file,
+        let names = file_names(documents.iter().map(|head| head.name.as_str()));
+        let (mut refused, mut written, mut told) = (0, 0, Ok(()));
+        for (head, name) in documents.iter().zip(names) {
+            let document = match backend.document(head.id).await {
+                Ok(document) => document,
                 // It was deleted meanwhile.
                 Err(failure) if failure.is_not_found() && self.document.is_none() => continue,
                 Err(failure) => return Err(failure),
             };
-            let path = to.join(unused(&file.name, &mut names));
-            let (outcome, why) = match save(&path, &file, existing) {
+            let path = to.join(name);
+            let (outcome, why) = match save(&path, &document.content, existing) {
                 Ok(outcome) => (outcome, None),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     (ExportOutcome::Refused, Some("is there already; --force replaces it".to_owned()))
@@ -138,9 +136,11 @@ impl Export {
                 ExportOutcome::Refused => refused += 1,
                 ExportOutcome::Written | ExportOutcome::Unchanged => written += 1,
             }
-            let one = Exported { file: path, document: *document, outcome, why };
-            if globals.json { out::json(&one)? } else { tell(&one)? }
+            let one = Exported { file: path.display().to_string(), document: head.id, outcome, why };
+            // Who does not read to the end gets all files nevertheless.
+            told = told.and_then(|()| if globals.json { out::json(&one) } else { tell(&one) });
         }
+        told?;
         if !globals.json && !globals.quiet {
             let count = if written == 1 { "1 document".to_owned() } else { format!("{written} documents") };
             out::note(format!("{count} in {}", to.display()));
@@ -150,7 +150,7 @@ impl Export {
 }
 
 fn tell(one: &Exported) -> Result<()> {
-    let (paint, file) = (out::stdout(), one.file.display());
+    let (paint, file) = (out::stdout(), &one.file);
     match one.outcome {
         ExportOutcome::Written => out::result(text![paint.green("wrote"), " ", file]),
         ExportOutcome::Unchanged => out::result(text![paint.dim("unchanged"), " ", file]),
@@ -161,22 +161,11 @@ fn tell(one: &Exported) -> Result<()> {
     }
 }
 
-/// A name for a file that no other document was given: a file system may ignore case.
-fn unused(name: &str, given: &mut HashSet<String>) -> String {
-    let (stem, suffix) = name.rsplit_once('.').unwrap_or((name, "md"));
-    let (mut unused, mut times) = (name.to_owned(), 1_u32);
-    while !given.insert(fold_name(&unused)) {
-        times += 1;
-        unused = format!("{stem} ({times}).{suffix}");
-    }
-    unused
-}
-
 /// Writes a file. What is there already is never written into: a link would lead elsewhere.
-fn save(path: &Path, file: &ExportedFile, existing: Existing) -> io::Result<ExportOutcome> {
+fn save(path: &Path, content: &str, existing: Existing) -> io::Result<ExportOutcome> {
     let new = |path: &Path| {
         let mut new = OpenOptions::new().write(true).create_new(true).open(path)?;
-        let written = new.write_all(file.content.as_bytes());
+        let written = new.write_all(content.as_bytes());
         if written.is_err() {
             // Half a file would be taken for one that is to be kept.
             let _ = fs::remove_file(path);
@@ -186,7 +175,7 @@ fn save(path: &Path, file: &ExportedFile, existing: Existing) -> io::Result<Expo
     match new(path) {
         Ok(()) => Ok(ExportOutcome::Written),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            if has_text(path, &file.content) {
+            if has_text(path, content) {
                 return Ok(ExportOutcome::Unchanged);
             }
             if existing == Existing::Kept {
@@ -212,16 +201,4 @@ fn has_text(path: &Path, text: &str) -> bool {
         && fs::File::open(path)
             .and_then(|file| file.take(text.len() as u64 + 1).read_to_end(&mut read))
             .is_ok_and(|_| read == text.as_bytes())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_two_documents_get_the_same_file_whatever_ignores_case() {
-        let mut given = HashSet::new();
-        let names = ["Plan.md", "plan.md", "PLAN.md", "Plan (2).md"].map(|name| unused(name, &mut given));
-        assert_eq!(names, ["Plan.md", "plan (2).md", "PLAN (3).md", "Plan (2) (2).md"]);
-    }
 }

@@ -1,7 +1,7 @@
 //! `entourage documents import`: the Markdown files of a directory become documents.
 
 use std::{
-    collections::{HashMap, hash_map::Entry},
+    collections::HashMap,
     fs::{self, File},
     io::Read,
     path::{Path, PathBuf},
@@ -9,9 +9,11 @@ use std::{
 
 use clap::Args;
 use entourage_api::{ChangeDocument, CreateDocument, Document, DocumentHead, Project};
+use entourage_engine::file_names;
 use entourage_types::{DOCUMENT_BYTES, DocumentId, PartError, check_content, checked_name, fold_name};
 use serde::Serialize;
 
+use super::oldest_first;
 use crate::cli::{
     backend::{self, Backend, Purpose, Result},
     failure::{Exit, Failure},
@@ -66,7 +68,7 @@ enum ImportOutcome {
 /// The result for one file.
 #[derive(Serialize)]
 struct Imported {
-    file: PathBuf,
+    file: String,
     outcome: ImportOutcome,
     #[serde(skip_serializing_if = "Option::is_none")]
     document: Option<DocumentId>,
@@ -89,15 +91,13 @@ impl Import {
                 if failure.is_not_found() { failure.then("--create creates it here") } else { failure }
             })?,
         };
-        let there = backend.documents(project.id).await?;
-        let mut names = Names(HashMap::new());
-        names.0.extend(there.into_iter().map(|head| (fold_name(&head.name), Name::Stored(head))));
-        let mut refused = 0;
+        let mut known = Known::of(oldest_first(backend.documents(project.id).await?));
+        let (mut refused, mut told) = (0, Ok(()));
         for file in &files {
-            let one = match names.import(&backend, &project, file).await? {
+            let one = match known.import(&backend, &project, file).await? {
                 Ok(one) => one,
                 Err(why) => Imported {
-                    file: file.clone(),
+                    file: file.display().to_string(),
                     outcome: ImportOutcome::Refused,
                     document: None,
                     name: None,
@@ -106,8 +106,10 @@ impl Import {
                 },
             };
             refused += usize::from(one.outcome == ImportOutcome::Refused);
-            if globals.json { out::json(&one)? } else { tell(&one)? }
+            // Who does not read to the end gets all documents nevertheless.
+            told = told.and_then(|()| if globals.json { out::json(&one) } else { tell(&one) });
         }
+        told?;
         if !globals.json && !globals.quiet {
             self.sum_up(&project, (files.len() - refused, files.len()), directories);
         }
@@ -158,18 +160,26 @@ fn found(directory: &Path) -> Result<(Vec<PathBuf>, usize)> {
     Ok((files, directories))
 }
 
-/// Who has a name.
-enum Name {
-    /// A document that was there before.
-    Stored(DocumentHead),
-    /// A file that was imported just now.
-    File(PathBuf),
+/// The documents of a project, and the files that were imported into them.
+struct Known {
+    /// By the names of the files that they are exported to, and by their own, without the suffix and in the form in which
+    /// names are compared.
+    documents: HashMap<String, DocumentId>,
+    files: HashMap<DocumentId, PathBuf>,
 }
 
-/// The names of documents, in the form in which they are compared.
-struct Names(HashMap<String, Name>);
+impl Known {
+    fn of(documents: Vec<DocumentHead>) -> Self {
+        let files = file_names(documents.iter().map(|head| head.name.as_str()));
+        let stem = |file: String| fold_name(file.strip_suffix(".md").unwrap_or(&file));
+        let mut known: HashMap<String, DocumentId> =
+            files.into_iter().map(stem).zip(documents.iter().map(|head| head.id)).collect();
+        for head in documents {
+            known.entry(fold_name(&head.name)).or_insert(head.id);
+        }
+        Self { documents: known, files: HashMap::new() }
+    }
 
-impl Names {
     /// Imports a file, or says why not.
     async fn import(
         &mut self,
@@ -181,48 +191,43 @@ impl Names {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
         };
-        let summary = format!("imported from {}", file.file_name().unwrap_or_default().display());
-        let mut entry = match self.0.entry(fold_name(&name)) {
-            Entry::Vacant(entry) => {
-                let new = CreateDocument { name, content, summary, standing_instruction: String::new() };
-                let created = match refusal(backend.create_document(project.id, &new).await)? {
-                    Ok(created) => created,
-                    Err(why) => return Ok(Err(why)),
-                };
-                entry.insert(Name::File(file.to_owned()));
-                return Ok(Ok(imported(file, &created, ImportOutcome::Created)));
-            }
-            Entry::Occupied(entry) => entry,
-        };
-        let head = match entry.get() {
-            Name::Stored(head) => head,
-            Name::File(other) => {
-                let other = other.file_name().unwrap_or_default().display();
-                return Ok(Err(format!(
-                    "its document would have the same name as that of {other}; rename one of them"
-                )));
-            }
-        };
-        let (id, before) = (head.id, backend.document(head.id).await?);
-        if before.content == content {
-            entry.insert(Name::File(file.to_owned()));
-            return Ok(Ok(imported(file, &before, ImportOutcome::Unchanged)));
+        let folded = fold_name(&name);
+        let document = self.documents.get(&folded).copied();
+        if let Some(other) = document.and_then(|document| self.files.get(&document)) {
+            let other = other.file_name().unwrap_or_default().display();
+            return Ok(Err(format!("its document would be the same as that of {other}; rename one of them")));
         }
-        let change = ChangeDocument { content: Some(content), summary, ..ChangeDocument::default() };
-        let changed = backend.change_document(id, before.head.version, &change).await;
-        let changed = match refusal(changed)? {
-            Ok(changed) => changed,
-            Err(why) => return Ok(Err(why)),
+        let summary = format!("imported from {}", file.file_name().unwrap_or_default().display());
+        let done = match document {
+            None => {
+                let new = CreateDocument { name, content, summary, standing_instruction: String::new() };
+                let created = refusal(backend.create_document(project.id, &new).await)?;
+                created.map(|created| (created, ImportOutcome::Created))
+            }
+            Some(id) => {
+                let before = backend.document(id).await?;
+                if before.content == content {
+                    Ok((before, ImportOutcome::Unchanged))
+                } else {
+                    let change =
+                        ChangeDocument { content: Some(content), summary, ..ChangeDocument::default() };
+                    let changed = backend.change_document(id, before.head.version, &change).await;
+                    refusal(changed)?.map(|changed| (changed, ImportOutcome::Changed))
+                }
+            }
         };
-        entry.insert(Name::File(file.to_owned()));
-        Ok(Ok(imported(file, &changed, ImportOutcome::Changed)))
+        Ok(done.map(|(document, outcome)| {
+            self.documents.insert(folded, document.head.id);
+            self.files.insert(document.head.id, file.to_owned());
+            imported(file, &document, outcome)
+        }))
     }
 }
 
 fn imported(file: &Path, document: &Document, outcome: ImportOutcome) -> Imported {
     let DocumentHead { id, name, version, .. } = &document.head;
     Imported {
-        file: file.to_owned(),
+        file: file.display().to_string(),
         outcome,
         document: Some(*id),
         name: Some(name.clone()),
@@ -277,7 +282,7 @@ fn text_of(file: &Path) -> Result<String, String> {
 }
 
 fn tell(one: &Imported) -> Result<()> {
-    let (paint, file) = (out::stdout(), one.file.display());
+    let (paint, file) = (out::stdout(), &one.file);
     let word = match one.outcome {
         ImportOutcome::Created => paint.green("created"),
         ImportOutcome::Changed => paint.green("changed"),

@@ -90,6 +90,12 @@ impl Which {
     }
 }
 
+/// Documents in the order in which they get the names of their files: a later one takes no name away from an earlier one.
+fn oldest_first(mut documents: Vec<DocumentHead>) -> Vec<DocumentHead> {
+    documents.reverse();
+    documents
+}
+
 /// Adds to a failure about a version that does not exist the command that lists those that do.
 fn or_versions(document: &DocumentHead, failure: Failure) -> Failure {
     if failure.is_not_found() {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny, Number},
-    page::{Paging, checked_limit, checked_words},
+    page::{Paging, checked_found, checked_words},
     problem::etag,
     state::AppState,
     views::document_agent::{DocumentHeadView, DocumentView, FoundDocumentView},
@@ -95,7 +95,7 @@ async fn search(
     Filter(SearchDocuments { text, limit }): Filter<SearchDocuments>,
 ) -> Answer<FoundList> {
     checked_words(&text)?;
-    let page = Rows { limit: checked_limit(limit)?, ..Rows::default() };
+    let page = Rows { limit: checked_found(limit)?, ..Rows::default() };
     let project = caller.client.project_numbered(id).await?;
     let found = caller.client.search_documents(project.id, &text, page).await?;
     Ok(Json(found.into_iter().map(|found| FoundDocumentView::of(id, found)).collect()))

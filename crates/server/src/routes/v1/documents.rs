@@ -20,7 +20,7 @@ use super::{Answer, Conflict, Failures, Stale};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny},
-    page::{Paging, checked_limit, checked_words},
+    page::{Paging, checked_found, checked_words},
     problem::etag,
     routes::download,
     state::AppState,
@@ -93,7 +93,7 @@ async fn search(
     Filter(SearchDocuments { text, limit }): Filter<SearchDocuments>,
 ) -> Answer<FoundDocumentList> {
     checked_words(&text)?;
-    let page = Rows { limit: checked_limit(limit)?, ..Rows::default() };
+    let page = Rows { limit: checked_found(limit)?, ..Rows::default() };
     let found = caller.client.search_documents(project, &text, page).await?;
     Ok(Json(found.into_iter().map(views::found_document).collect()))
 }
