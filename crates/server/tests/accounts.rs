@@ -250,7 +250,7 @@ async fn bad_input_is_refused_with_the_field_and_the_rule_and_leaves_nothing() {
         raw("text/plain", password(PASSWORD).to_string()).await.detail(415);
         raw("application/json", "{".into()).await.detail(422);
         site.get(path).await.detail(405);
-        let large = given("ann@example.com", &"x".repeat(3 << 20));
+        let large = given("ann@example.com", &"x".repeat(5 << 20));
         site.post(path, &large).await.detail(413);
     }
     assert_eq!(accounts(site.engine.store()).await, []);

@@ -27,6 +27,12 @@ impl Client {
         Err(Error::NotNow { agent: agent.id, why })
     }
 
+    /// The agent as it is if it has nothing to read; none if it has something. It is read after its inbox: what an agent
+    /// reads, it takes in the commit that sets it to work, so one that was read before may be at work by then.
+    pub(super) async fn with_empty_inbox(&self, agent: &Agent) -> Result<Option<Agent>> {
+        if self.inbox(agent).await?.is_empty() { self.agent(agent.id).await.map(Some) } else { Ok(None) }
+    }
+
     /// The unread posts of an agent. The store itself gives those of any owner.
     pub(super) async fn inbox(&self, agent: &Agent) -> Result<Vec<Post>> {
         if !self.scope.sees(&agent.owner) {

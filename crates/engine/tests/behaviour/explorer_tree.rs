@@ -1,18 +1,22 @@
 //! The tree that people hold in their hands: named agents, active ones, overrides and answers.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
+use async_trait::async_trait;
 use entourage_engine::{
     ActiveTree, Client, Clock as _, EarlierMessage, Error, ExplorationInput, NewExploration, Overrides,
     Signal, Speaker,
 };
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::MemoryStore;
+use entourage_store::{MemoryStore, StoreLayer};
 use entourage_testkit::{Fault, World, plain};
 use entourage_types::{
     Action, AgentState, Answer, EventBody, InterventionStatus, Owner, Status, WaitingOn, WorksFor,
 };
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use serde_json::json;
 
 use crate::kit::{WorldBuilderExt, eventually, first_tools, insist, one_kind};
@@ -59,6 +63,66 @@ async fn asks(world: &World, name: &str) {
 
 fn names(tree: &ActiveTree) -> Vec<&str> {
     tree.agents.iter().map(|active| active.name.as_str()).collect()
+}
+
+/// A store in which other work is done between two calls.
+#[derive(Clone, Default)]
+struct Meanwhile(Arc<Mutex<Option<Due>>>);
+
+/// Work, and before which call from now on it is done.
+type Due = (u32, BoxFuture<'static, ()>);
+
+impl Meanwhile {
+    /// Does this before the nth call from now on.
+    fn before(&self, nth: u32, work: impl Future<Output = ()> + Send + 'static) {
+        *self.0.lock().unwrap() = Some((nth, Box::pin(work)));
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.lock().unwrap().is_none()
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Meanwhile {
+    async fn pass(&self) -> entourage_store::Result<()> {
+        let due = self.0.lock().unwrap().take_if(|(left, _)| {
+            *left -= 1;
+            *left == 0
+        });
+        if let Some((_, work)) = due {
+            work.await;
+        }
+        Ok(())
+    }
+}
+
+/// Whenever an agent takes up its work: whoever asks meanwhile finds it active.
+///
+/// Shows: S3-R007.
+#[tokio::test]
+async fn a_name_is_not_free_while_its_agent_takes_up_its_work() {
+    let mut moments = 0;
+    loop {
+        moments += 1;
+        let meanwhile = Meanwhile::default();
+        let world = World::builder(asking()).tools(first_tools()).kinds(one_kind(|_| {}));
+        let world =
+            world.store(MemoryStore::default()).between(meanwhile.clone()).dispatchers([]).start().await;
+        let (engine, client) = (world.engine().clone(), world.engine().client(Owner::local()));
+        let first = client.explore(named("scout", "Ask."), None).await.unwrap();
+        meanwhile.before(moments, async move { engine.advance(first.id).await.unwrap() });
+        let second = client.explore(named("scout", "Ask."), None).await;
+        assert!(
+            matches!(&second, Err(Error::NameTaken { agent, .. }) if *agent == first.id),
+            "{moments}: {second:?}"
+        );
+        if !meanwhile.is_done() {
+            break;
+        }
+        assert_eq!(client.agent(first.id).await.unwrap().status, Status::Waiting);
+    }
+    assert!(moments > 3, "{moments}");
 }
 
 /// Shows: S3-R002, S3-R007, S3-R078.

@@ -234,8 +234,10 @@ impl Client {
 
     /// The state of an agent, by what it does and by what it has to read.
     pub(super) async fn state_of(&self, agent: &Agent) -> Result<AgentState> {
-        let unread = if self.inbox(agent).await?.is_empty() { Unread::Nothing } else { Unread::Something };
-        Ok(agent.state(unread))
+        Ok(match self.with_empty_inbox(agent).await? {
+            Some(agent) => agent.state(Unread::Nothing),
+            None => agent.state(Unread::Something),
+        })
     }
 }
 
