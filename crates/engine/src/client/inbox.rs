@@ -1,6 +1,6 @@
 //! The inbox of an agent, as clients see it, and how much it takes.
 
-use entourage_types::{Agent, Author, Post, PostBody};
+use entourage_types::{Agent, Author, Post, PostBody, Status};
 
 use super::Client;
 use crate::{Error, Result};
@@ -31,6 +31,12 @@ impl Client {
     /// reads, it takes in the commit that sets it to work, so one that was read before may be at work by then.
     pub(super) async fn with_empty_inbox(&self, agent: &Agent) -> Result<Option<Agent>> {
         if self.inbox(agent).await?.is_empty() { self.agent(agent.id).await.map(Some) } else { Ok(None) }
+    }
+
+    /// Whether an agent is at work, or has something to read.
+    pub(super) async fn is_at_work(&self, agent: &Agent) -> Result<bool> {
+        let works = |agent: &Agent| matches!(agent.status, Status::Running | Status::Waiting);
+        Ok(works(agent) || self.with_empty_inbox(agent).await?.is_none_or(|agent| works(&agent)))
     }
 
     /// The unread posts of an agent. The store itself gives those of any owner.

@@ -117,12 +117,6 @@ impl Client {
         self.records(RecordFilter { parent: Some(agent.id.into()), page, ..RecordFilter::default() }).await
     }
 
-    /// Whether an agent is at work, or has something to read.
-    async fn is_at_work(&self, agent: &Agent) -> Result<bool> {
-        let works = |agent: &Agent| matches!(agent.status, Status::Running | Status::Waiting);
-        Ok(works(agent) || self.with_empty_inbox(agent).await?.is_none_or(|agent| works(&agent)))
-    }
-
     async fn check_allowed(&self, agent: &Agent, action: Action) -> Result<()> {
         if agent.status == Status::Cancelled && action != Action::Comment {
             return Err(Error::Gone(agent.id));

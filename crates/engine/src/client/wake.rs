@@ -71,10 +71,7 @@ impl Client {
         Ok(match agent.status {
             Status::Cancelled => false,
             Status::Queued | Status::Running | Status::Waiting => true,
-            Status::Idle | Status::Succeeded | Status::Failed => {
-                let resting = self.with_empty_inbox(agent).await?;
-                resting.is_none_or(|agent| matches!(agent.status, Status::Running | Status::Waiting))
-            }
+            Status::Idle | Status::Succeeded | Status::Failed => self.is_at_work(agent).await?,
         })
     }
 }

@@ -26,8 +26,11 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`] for the document or the version.
     pub async fn document_version(&self, id: DocumentId, number: u64) -> Result<DocumentVersion> {
-        self.document(id).await?;
         let version = self.engine.store().record(&self.scope, DocumentVersion::id_of(id, number)).await?;
-        version.ok_or_else(|| Error::not_found("version", number))
+        match version {
+            Some(version) => Ok(version),
+            // Without a document there is none of its versions either, and the error says so.
+            None => Err(self.document(id).await.err().unwrap_or_else(|| Error::not_found("version", number))),
+        }
     }
 }
