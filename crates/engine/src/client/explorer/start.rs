@@ -235,7 +235,7 @@ impl Client {
     /// The state of an agent, by what it does and by what it has to read.
     pub(super) async fn state_of(&self, agent: &Agent) -> Result<AgentState> {
         Ok(match self.with_empty_inbox(agent).await? {
-            Some(agent) => agent.state(Unread::Nothing),
+            Some(read) => read.state(Unread::Nothing),
             None => agent.state(Unread::Something),
         })
     }
