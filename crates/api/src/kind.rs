@@ -1,7 +1,8 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, OnLimit, ProgramName, Reply, Time,
+    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, OnLimit, OnTaskEnd, ProgramName, Reply,
+    Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -54,6 +55,9 @@ pub struct Kind {
     /// What a limit means for a run that meets it.
     #[schema(value_type = schema::OnLimit)]
     pub on_limit: OnLimit,
+    /// What the end of a task does that it created.
+    #[schema(value_type = schema::OnTaskEnd)]
+    pub on_task_end: OnTaskEnd,
     /// What bounds its runs and its tree.
     #[schema(value_type = Object)]
     pub limits: Limits,

@@ -58,6 +58,14 @@ impl Memory {
             let known = sub_agents::of(&*self.store, &self.owner, self.root, self.agent).await?;
             sections.sub_agents = Some(known);
         }
+        if wants(Section::Goal) {
+            sections.goal = self.store.record(&Scope::from(&self.owner), self.root).await?;
+        }
+        if wants(Section::Tasks) {
+            let page = Page { limit: Sections::TASKS, newest_first: true, ..Page::default() };
+            let of_agent = RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() };
+            sections.tasks = self.records(of_agent).await?;
+        }
         Ok(sections)
     }
 

@@ -265,8 +265,8 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        Account, Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Grant,
-        Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question,
+        Account, Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Goal,
+        Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question,
         Record, Schedule, Session, StreamToken, Task, Tombstone,
     };
 
@@ -274,7 +274,7 @@ mod tests {
 
     /// The statuses without an index: rows in these are listed by tree or by agent, by owner in any status, or
     /// not at all.
-    const WITHOUT_INDEX: [&str; 12] = [
+    const WITHOUT_INDEX: [&str; 13] = [
         "idle",
         "delivered",
         "deleted",
@@ -287,6 +287,7 @@ mod tests {
         "active",
         "paused",
         "ended",
+        "archived",
     ];
 
     macro_rules! statuses {
@@ -322,7 +323,8 @@ mod tests {
             Document,
             DocumentVersion,
             ProjectChat,
-            Act
+            Act,
+            Goal
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

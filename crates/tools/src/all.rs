@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateDocument, CreateNote, EditDocument, FetchSettings, FetchUrl, Files, FilesSettings,
-    FinalAnswer, ListDocuments, ListFiles, McpSettings, Owners, ReactivateAgent, ReadDocument, ReadFile,
-    ReadOutput, RetireLearning, RewriteDocument, SaveLearning, SearchAgentHistory, SearchDocuments,
+    AskUser, CreateDocument, CreateNote, CreateTask, EditDocument, FetchSettings, FetchUrl, Files,
+    FilesSettings, FinalAnswer, ListDocuments, ListFiles, McpSettings, Owners, ReactivateAgent, ReadDocument,
+    ReadFile, ReadOutput, RetireLearning, RewriteDocument, SaveLearning, SearchAgentHistory, SearchDocuments,
     SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
@@ -46,6 +46,7 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(SendMessage)
         .with(SpawnAgent)
         .with(ReactivateAgent)
+        .with(CreateTask)
         .with(AskUser)
         .with(FinalAnswer)
         .with(Wait)

@@ -24,8 +24,8 @@ mod web;
 
 pub use address::{Address, words_of_call};
 pub use agents::{
-    AskUser, AskUserArguments, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent, SpawnAgentArguments,
-    Wait,
+    AskUser, AskUserArguments, CreateTask, FinalAnswer, ReactivateAgent, SendMessage, SpawnAgent,
+    SpawnAgentArguments, Wait,
 };
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};

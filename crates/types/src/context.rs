@@ -62,6 +62,10 @@ words! {
         Learnings => "learnings",
         /// The agents it has created: their tasks, results and open questions.
         SubAgents => "sub_agents",
+        /// The goal at the top of the tree: what is to be reached, and how.
+        Goal => "goal",
+        /// The latest tasks that it gave: what is to be done, and what it came to.
+        Tasks => "tasks",
     }
 }
 

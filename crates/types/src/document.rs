@@ -6,7 +6,7 @@ mod sections;
 
 pub use limits::{
     DOCUMENT_BYTES, DOCUMENTS_OF_PROJECT, INSTRUCTION_BYTES, PartError, SUMMARY_CHARS, check_content,
-    check_description, check_instruction, checked_name, checked_summary,
+    check_description, check_instruction, check_text, checked_name, checked_summary,
 };
 pub use rewrite::{RewriteError, Shrink, check_rewrite};
 pub use sections::{MOST_SECTION_EDITS, SectionEdit, SectionError, in_line_ends_of, with_sections};

@@ -83,6 +83,8 @@ kinds! {
     PROJECT_CHAT => "project_chat",
     /// What a message in such a chat came to.
     ACT => "act",
+    /// A goal.
+    GOAL => "goal",
 }
 
 impl EntityKind {

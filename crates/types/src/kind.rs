@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, ProgramName, Verdict, status::words,
+    ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, OnEnd, ProgramName, Verdict,
+    status::words,
 };
 
 /// The definition of an agent: instructions, tools, limits.
@@ -53,6 +54,9 @@ pub struct Kind {
     /// What a limit means for a run that meets it.
     #[serde(skip_serializing_if = "OnLimit::is_default", default)]
     pub on_limit: OnLimit,
+    /// What the end of a task does that it created with `create_task`.
+    #[serde(skip_serializing_if = "OnTaskEnd::is_default", default)]
+    pub on_task_end: OnTaskEnd,
     /// The guardrails on what it reads and what it answers.
     #[serde(skip_serializing_if = "Guardrails::is_default", default)]
     pub guardrails: Guardrails,
@@ -97,6 +101,7 @@ impl Kind {
             reply: Reply::FinalText,
             input: Input::Steer,
             on_limit: OnLimit::Answer,
+            on_task_end: OnTaskEnd::Quiet,
             guardrails: Guardrails::default(),
             context: ContextPolicy::default(),
             limits: Limits::default(),
@@ -169,5 +174,34 @@ impl OnLimit {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()
+    }
+}
+
+words! {
+    /// What the end of a task does to the agent that created it (S4).
+    #[derive(Default)]
+    OnTaskEnd, "end of a created task" {
+        /// Nothing: what it came to is on record, and stands in the section `tasks` from the next run on.
+        #[default]
+        Quiet => "quiet",
+        /// It arrives as a message, which wakes the agent.
+        Wake => "wake",
+    }
+}
+
+impl OnTaskEnd {
+    /// Whether a kind need not say it.
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl From<OnTaskEnd> for OnEnd {
+    fn from(end: OnTaskEnd) -> Self {
+        match end {
+            OnTaskEnd::Quiet => Self::Quiet,
+            OnTaskEnd::Wake => Self::Wake,
+        }
     }
 }

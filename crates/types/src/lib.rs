@@ -24,6 +24,7 @@ mod entity;
 mod epoch;
 mod event;
 mod forget;
+mod goal;
 mod grant;
 mod guardrails;
 mod id;
@@ -90,11 +91,12 @@ pub use document::{
     Change, DOCUMENT_BYTES, DOCUMENT_NAME_CHARS, DOCUMENTS_OF_PROJECT, Document, DocumentHead,
     DocumentVersion, Editor, INSTRUCTION_BYTES, MOST_SECTION_EDITS, NewDocument, PartError, RewriteError,
     SUMMARY_CHARS, SectionEdit, SectionError, Shrink, check_content, check_description, check_instruction,
-    check_rewrite, checked_name, checked_summary, in_line_ends_of, with_sections,
+    check_rewrite, check_text, checked_name, checked_summary, in_line_ends_of, with_sections,
 };
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
+pub use goal::{Goal, GoalStatus};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use id::{
@@ -105,7 +107,7 @@ pub use id::{
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
 pub use job_run::{JobRun, JobRunStatus};
-pub use kind::{InDoubt, Input, Kind, OnLimit, Reply};
+pub use kind::{InDoubt, Input, Kind, OnLimit, OnTaskEnd, Reply};
 pub use learning::{Learning, LearningStatus};
 pub use limits::Limits;
 pub use money::Dollars;

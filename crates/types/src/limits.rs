@@ -18,6 +18,11 @@ pub struct Limits {
     /// Consecutive repetitions (the same calls with the same outputs, the same error, the same
     /// exchange with another agent) before the run is stopped; 0 for no limit.
     pub max_repeats: u32,
+    /// Entries of one run's own history: messages, turns of the model, and what the calls of one turn returned. 0 for no
+    /// limit. The last model call is made without tools.
+    // Left out where there is none: databases keep digests of kinds.
+    #[serde(skip_serializing_if = "is_none")]
+    pub max_history: u32,
     /// Seconds of work in one run; time asleep does not count.
     pub max_seconds: u64,
     /// Tokens of one run, in and out.
@@ -59,6 +64,11 @@ pub struct Limits {
     pub min_kept_percent: u8,
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
+const fn is_none(limit: &u32) -> bool {
+    *limit == 0
+}
+
 const HALF: u8 = 50;
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that serde calls")]
@@ -80,6 +90,7 @@ impl Default for Limits {
             max_steps: 25,
             max_same_tool: 0,
             max_repeats: 4,
+            max_history: 0,
             max_seconds: 600,
             max_tokens: 2_000_000,
             max_cost: None,

@@ -87,6 +87,8 @@ words! {
         SameTool => "same_tool",
         /// It went round in circles: the same happened too many times in a row.
         Stalled => "stalled",
+        /// The limit of a run's own history.
+        MaxHistory => "max_history",
         /// The limit of working time.
         MaxTime => "max_time",
         /// The limit of tokens.
@@ -119,6 +121,6 @@ impl StopReason {
     /// included.
     #[must_use]
     pub const fn is_of_loop(self) -> bool {
-        matches!(self, Self::MaxSteps | Self::SameTool | Self::Stalled)
+        matches!(self, Self::MaxSteps | Self::SameTool | Self::Stalled | Self::MaxHistory)
     }
 }

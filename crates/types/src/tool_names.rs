@@ -7,6 +7,8 @@ pub const ASK_USER: &str = "ask_user";
 pub const CREATE_DOCUMENT: &str = "create_document";
 /// The tool that writes a note.
 pub const CREATE_NOTE: &str = "create_note";
+/// The tool that creates a task, which another agent works on.
+pub const CREATE_TASK: &str = "create_task";
 /// The tool that changes sections of a document.
 pub const EDIT_DOCUMENT: &str = "edit_document";
 /// The tool that opens a page of the web.

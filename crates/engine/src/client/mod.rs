@@ -15,6 +15,7 @@ mod events;
 pub mod explorer;
 mod find;
 mod forget;
+mod goals;
 mod grants;
 mod idempotency;
 mod inbox;
@@ -64,6 +65,7 @@ pub use explorer::{
     ActiveAgent, ActiveNode, ActiveTree, EarlierMessage, ExplorationInput, NewExploration, Overrides, Speaker,
 };
 pub use find::{AgentFilter, Child, RunFilter};
+pub use goals::{GoalChange, NewGoal};
 pub use kinds::{KindUsage, KindVersion};
 pub use nested_runs::NestedRunRef;
 pub use operator::{EngineState, FoundInconsistency, GateRecord, JobRecord};

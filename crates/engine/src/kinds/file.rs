@@ -6,8 +6,8 @@
 
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, Cost, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, ProgramName,
-    Reply, Verdict,
+    ContextPolicy, Cost, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, OnTaskEnd,
+    ProgramName, Reply, Verdict,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use super::{
 use crate::digest::digest;
 
 /// Keys of this engine; any other gets a remark.
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "name",
     "description",
     "model",
@@ -37,6 +37,7 @@ const KEYS: [&str; 20] = [
     "reply",
     "input",
     "on_limit",
+    "on_task_end",
     "guardrails",
     "context",
     "limits",
@@ -71,6 +72,8 @@ struct FrontMatter {
     input: Option<Input>,
     #[serde(default)]
     on_limit: OnLimit,
+    #[serde(default)]
+    on_task_end: OnTaskEnd,
     #[serde(default)]
     guardrails: Guardrails,
     #[serde(default)]
@@ -165,6 +168,7 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
         on_limit: matter.on_limit,
+        on_task_end: matter.on_task_end,
         guardrails: matter.guardrails,
         context: matter.context,
         limits: matter.limits,
@@ -364,7 +368,7 @@ mod tests {
             assert_eq!((found.line, &*found.text), (3, why), "{limit}");
         }
         // A 0 that means something: no limit, no agents below, a budget of what people grant.
-        let means = "max_same_tool: 0, max_repeats: 0, max_depth: 0, max_children: 0, max_tree_cost: $0, \
+        let means = "max_same_tool: 0, max_repeats: 0, max_history: 0, max_depth: 0, max_children: 0, max_tree_cost: $0, \
                      max_tree_tokens: 0";
         let (kind, findings) = parse("a.md", &format!("---\nname: a\nlimits: {{{means}}}\n---\nDo."));
         assert!(kind.is_some() && findings.is_empty(), "{findings:?}");

@@ -30,13 +30,16 @@ pub use pattern::names as names_tool;
 pub use text::read as read_text;
 
 /// The files of the built-in kinds in `agents/`.
-const BUILTIN: [(&str, &str); 6] = [
+const BUILTIN: [(&str, &str); 9] = [
     ("agents/assistant.md", include_str!("../../../../agents/assistant.md")),
     ("agents/documents.md", include_str!("../../../../agents/documents.md")),
     ("agents/explorer.md", include_str!("../../../../agents/explorer.md")),
     ("agents/general.md", include_str!("../../../../agents/general.md")),
+    ("agents/goal.md", include_str!("../../../../agents/goal.md")),
     ("agents/orchestrator.md", include_str!("../../../../agents/orchestrator.md")),
     ("agents/researcher.md", include_str!("../../../../agents/researcher.md")),
+    ("agents/task.md", include_str!("../../../../agents/task.md")),
+    ("agents/user_agent.md", include_str!("../../../../agents/user_agent.md")),
 ];
 
 /// The kinds of an engine, by name.

@@ -6,12 +6,14 @@ mod cut;
 mod decision;
 mod density;
 mod escape;
+mod goal;
 mod record;
 mod request_digest;
 mod sections;
 mod sub_agents;
 mod summary;
 mod system;
+mod tasks;
 
 use std::{fmt::Write as _, sync::Arc};
 

@@ -5,10 +5,10 @@
 use std::{collections::HashMap, time::Duration};
 
 use entourage_types::{
-    CallId, Context, ContextEntry, ContextPolicy, Item, ItemBody, Learning, Note, Section, Time,
+    CallId, Context, ContextEntry, ContextPolicy, Goal, Item, ItemBody, Learning, Note, Section, Task, Time,
 };
 
-use super::{View, cut::cut, escaped, sub_agents};
+use super::{View, cut::cut, escaped, goal, sub_agents, tasks};
 use crate::sub_agents::SubAgent;
 
 /// How many notes are shown, the latest, and how much of each, in characters.
@@ -24,6 +24,10 @@ pub(crate) struct Sections {
     pub(crate) learnings: Option<Vec<Learning>>,
     /// Those with the latest tasks first; none if they are not shown.
     pub(crate) sub_agents: Option<Vec<SubAgent>>,
+    /// None if it is not shown, or if the tree has none.
+    pub(crate) goal: Option<Goal>,
+    /// Newest first.
+    pub(crate) tasks: Vec<Task>,
 }
 
 /// A line that the model is to have read.
@@ -47,6 +51,8 @@ struct Known<'a> {
 impl Sections {
     /// How many notes it can show.
     pub(crate) const NOTES: u32 = NOTES;
+    /// How many tasks it shows, the latest.
+    pub(crate) const TASKS: u32 = 20;
 
     /// Returns what a kind wants its model to read and a view does not show; none if there is nothing.
     pub(crate) fn unread(&self, policy: &ContextPolicy, view: &View<'_>, now: Time) -> Option<Context> {
@@ -83,13 +89,16 @@ impl Sections {
             Section::Notes => Some(self.notes.iter().map(note).collect()),
             Section::Learnings => Some(self.learnings.as_ref()?.iter().map(learning).collect()),
             Section::SubAgents => Some(sub_agents::lines(self.sub_agents.as_ref()?)),
+            Section::Goal => Some(goal::lines(self.goal.as_ref()?)),
+            Section::Tasks => Some(tasks::lines(&self.tasks)),
         }
     }
 
     fn unread_lines(&self, section: Section, known: &Known<'_>, view: &View<'_>) -> Vec<ContextEntry> {
         let Some(lines) = self.lines(section) else { return Vec::new() };
-        // A note may be left out because there are newer ones; it has not gone.
-        let gone = if section == Section::Notes { Vec::new() } else { known.gone(section, &lines) };
+        // A note or a task may be left out because there are newer ones; it has not gone.
+        let has_more = matches!(section, Section::Notes | Section::Tasks);
+        let gone = if has_more { Vec::new() } else { known.gone(section, &lines) };
         let is_unread = |line: &Line| match known.lines.get(&(section, line.about.as_str())) {
             Some(shown) => !line.forms.iter().any(|form| form == shown),
             None => !line.said_by_call.is_some_and(|call| is_answered(view, call)),
@@ -149,7 +158,8 @@ fn gone(section: Section, about: &str) -> Option<String> {
             Some(format!("<learning id=\"{}\" status=\"retired\"></learning>", Learning::handle_of(id)))
         }
         Section::SubAgents => Some(format!("<sub_agent id=\"{about}\" status=\"deleted\"></sub_agent>")),
-        Section::Time | Section::Notes => None,
+        Section::Goal => Some(goal::gone(about)),
+        Section::Time | Section::Notes | Section::Tasks => None,
     }
 }
 
@@ -206,6 +216,8 @@ pub(super) fn render(context: &Context) -> String {
             Section::Notes => "notes_context",
             Section::Learnings => "learnings",
             Section::SubAgents => "sub_agents",
+            Section::Goal => "goal",
+            Section::Tasks => "tasks",
         };
         let lines: Vec<&str> = entries.iter().map(|entry| entry.text.as_str()).collect();
         Some(format!("<{name}>\n{}\n</{name}>", lines.join("\n")))

@@ -26,6 +26,7 @@ pub(crate) fn kind(KindUsage { kind, is_gone, open_runs, earlier }: KindUsage, i
         temperature: kind.temperature,
         input: kind.input,
         on_limit: kind.on_limit,
+        on_task_end: kind.on_task_end,
         limits: kind.limits.clone(),
         context: kind.context.clone(),
         effects: kind.effects.clone(),

@@ -1,6 +1,7 @@
 //! Tools with which an agent reaches others: its user, its peers, and its own later self.
 
 mod ask_user;
+mod create_task;
 mod final_answer;
 mod reactivate_agent;
 mod send_message;
@@ -8,6 +9,7 @@ mod spawn_agent;
 mod wait;
 
 pub use ask_user::{AskUser, AskUserArguments};
+pub use create_task::CreateTask;
 pub use final_answer::FinalAnswer;
 pub use reactivate_agent::ReactivateAgent;
 pub use send_message::SendMessage;

@@ -147,7 +147,11 @@ impl NewDocument {
     }
 }
 
-fn check_text(part: &'static str, text: &str, most: usize) -> Result<(), PartError> {
+/// Checks a part that is a text.
+///
+/// # Errors
+/// If it has more than `most` bytes, or is no text.
+pub fn check_text(part: &'static str, text: &str, most: usize) -> Result<(), PartError> {
     if text.len() > most {
         return Err(PartError::Long { part, bytes: text.len(), most });
     }

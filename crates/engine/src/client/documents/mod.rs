@@ -39,7 +39,7 @@ impl Client {
     }
 
     /// Commits a change that gives something this name.
-    async fn commit_named(&self, commit: Commit, name: &str) -> Result<(), Refused> {
+    pub(super) async fn commit_named(&self, commit: Commit, name: &str) -> Result<(), Refused> {
         self.engine.commit(commit).await.map(drop).map_err(|refusal| Refused::of(refusal, name))
     }
 }

@@ -116,7 +116,7 @@ impl Client {
     }
 
     /// Removes a record of this owner with all that belongs to it, if it may be removed as it is then.
-    pub(super) async fn prune<R: Record>(
+    pub(in crate::client) async fn prune<R: Record>(
         &self,
         id: impl ToString,
         may_go: impl Fn(&R) -> Result<()>,

@@ -153,8 +153,28 @@ impl<'r> RunLimits<'r> {
             let said = format!("`{tool}` was called {} times in a row", limits.max_same_tool);
             return Some(ReachedLimit::leaving_one(StopReason::SameTool, said));
         }
+        if limits.max_history > 0 && self.history() >= limits.max_history {
+            let said = format!("the run's history reached its limit of {} entries", limits.max_history);
+            return Some(ReachedLimit::leaving_one(StopReason::MaxHistory, said));
+        }
         let said = loop_detection::found(self.transcript.items(), limits.max_repeats as usize)?;
         Some(ReachedLimit::leaving_one(StopReason::Stalled, said))
+    }
+
+    /// Counts the entries of the run's own history as a model reads them: what the calls of one turn returned is one.
+    fn history(&self) -> u32 {
+        let (mut entries, mut is_in_outputs) = (0, false);
+        for item in self.latest_first() {
+            let is_output = matches!(item.body, ItemBody::Output(_));
+            let is_entry = matches!(item.body, ItemBody::Message(_) | ItemBody::Turn(_));
+            if is_entry || (is_output && !is_in_outputs) {
+                entries += 1;
+            }
+            if is_entry || is_output {
+                is_in_outputs = is_output;
+            }
+        }
+        entries
     }
 
     /// Whether a limit leaves the run one more model call, for which the last one is kept.

@@ -63,6 +63,7 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("reply", reply(kind)),
         ("input", kind.input.to_string()),
         ("on limit", kind.on_limit.to_string()),
+        ("task ends", kind.on_task_end.to_string()),
         ("guardrails", guardrails(kind)),
         ("sampling", kind.temperature.map_or_else(|| "the default".into(), |t| format!("temperature {t}"))),
         ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),

@@ -1,0 +1,46 @@
+//! The user agent: the one agent that belongs to a person and to no goal.
+
+use entourage_store::{Commit, Error as StoreError, Write};
+use entourage_types::{Agent, AgentId, Owner, Status};
+
+use super::super::Client;
+use crate::{Error, Result, digest::digest};
+
+/// Its kind.
+const USER_AGENT: &str = "user_agent";
+
+impl Client {
+    /// The user agent of this owner, which is created when it is asked for first (S4-R086).
+    ///
+    /// # Errors
+    /// [`Error::UnknownKind`] if there is no kind `user_agent`; when the store fails.
+    pub async fn user_agent(&self) -> Result<Agent> {
+        // One that was deleted is followed by another.
+        let mut nth = 0;
+        let id = loop {
+            let id = id_of(&self.owner, nth);
+            match self.agent(id).await {
+                Ok(deleted) if deleted.status == Status::Cancelled => nth += 1,
+                Err(Error::NotFound { .. }) => break id,
+                found => return found,
+            }
+        };
+        let kind = self.engine.kinds().named(USER_AGENT)?;
+        self.engine.check_kind(&kind).map_err(Error::Invalid)?;
+        let at = self.engine.now();
+        let agent = Agent { id, root: id, ..Agent::root(self.owner.clone(), &kind.name, String::new(), at) };
+        match self.engine.commit(Commit::new(at).write(Write::NewAgent(agent.clone()))).await {
+            // Two asked at the same moment.
+            Err(StoreError::AgentExists { .. }) => self.agent(id).await,
+            Err(error) => Err(error.into()),
+            Ok(_) => Ok(agent),
+        }
+    }
+}
+
+/// The id of an owner's nth user agent: always the same.
+fn id_of(owner: &Owner, nth: u32) -> AgentId {
+    let id = digest(&format!("user agent {nth}\n{owner}"));
+    // 32 hex digits are always an id.
+    format!("{}_{}", AgentId::PREFIX, &id[..32]).parse().unwrap_or_else(|_| AgentId::new())
+}

@@ -1,0 +1,241 @@
+//! Goals, the tasks of their agents, and the user agent: what each reads, when each stops, and who wakes whom.
+
+use entourage_engine::{Error, GoalChange, Kinds, NewGoal, Page};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_testkit::{World, quiet};
+use entourage_types::{
+    Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Status, StopReason, Task, TaskResult, tool_names,
+};
+use serde_json::json;
+
+use crate::kit::{eventually, first_tools};
+
+/// Everything that a request says.
+fn said(request: &Request) -> String {
+    format!("{}\n{:?}", request.system, request.messages)
+}
+
+fn is_of_task(request: &Request) -> bool {
+    request.system.starts_with("You work on one task")
+}
+
+/// A goal's agent that gives one task for each message and says so; a task that notes something and answers.
+fn mind() -> ScriptedModel {
+    ScriptedModel::deciding(|request| {
+        let last = request.messages.last().unwrap();
+        Some(Ok(match (is_of_task(request), last) {
+            (true, Message::User(_) | Message::Notice(_)) => {
+                Script::call("create_note", json!({ "title": "Trains", "content": "Six a day." }))
+            }
+            (true, _) => Script::text("Found six trains a day."),
+            (false, Message::User(text)) if text.contains("Research") => Script::call(
+                "create_task",
+                json!({ "title": "Trains", "instructions": "Find the <trains>." }),
+            )
+            .and_call("send_message", json!({ "message": "It has begun." })),
+            (false, _) => Script::call("send_message", json!({ "message": "Noted." })),
+        }))
+    })
+}
+
+async fn start(model: &ScriptedModel, kinds: Kinds) -> World {
+    World::builder(model.clone()).tools(first_tools()).kinds(quiet(kinds)).start().await
+}
+
+/// The built-in kinds with one of them changed.
+fn with(name: &str, change: impl Fn(&mut Kind)) -> Kinds {
+    let mut kind = Kind::clone(&Kinds::builtin().get(name).expect("it is built in"));
+    change(&mut kind);
+    kind.version.clear();
+    Kinds::builtin().with(kind)
+}
+
+fn trip() -> NewGoal {
+    NewGoal {
+        title: " See Rome ".into(),
+        description: "A week in <May>.".into(),
+        instructions: "Cheaply.".into(),
+    }
+}
+
+async fn ended_tasks(world: &World, goal: &Goal) -> Vec<Task> {
+    let look = async || world.client().goal_tasks(goal.agent, Page::all()).await.unwrap();
+    eventually("all tasks have ended", look, |tasks| {
+        !tasks.is_empty() && tasks.iter().all(|task| task.status.is_terminal())
+    })
+    .await
+}
+
+/// Shows: S4-R022, S4-R072, S4-R073, S4-R077, S4-R080, S4-R082, S4-R083, S4-R084.
+#[tokio::test]
+async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
+    let model = mind();
+    let world = start(&model, Kinds::builtin()).await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    assert_eq!((goal.title.as_str(), goal.status), ("See Rome", GoalStatus::Open));
+    client.send(goal.agent, "Research the trains.", None).await.unwrap();
+    let tasks = ended_tasks(&world, &goal).await;
+    let agent = world.ended(goal.agent).await;
+    assert_eq!((agent.status, agent.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    let [task] = &tasks[..] else { panic!("{tasks:?}") };
+    assert_eq!((task.kind.as_str(), task.status), ("task", Status::Succeeded));
+    assert_eq!(task.result, Some(TaskResult::Text("Found six trains a day.".into())));
+    // The task read the goal and its instructions, and nothing that was said or noted.
+    let requests = model.requests();
+    let of_task: Vec<&Request> = requests.iter().filter(|request| is_of_task(request)).collect();
+    let read = said(of_task[0]);
+    for part in
+        ["<title>See Rome</title>", "A week in &lt;May&gt;.", "<instructions>Cheaply.", "Find the <trains>."]
+    {
+        assert!(read.contains(part), "{part}: {read}");
+    }
+    assert!(!read.contains("Research the trains") && !read.contains("<notes_context>"), "{read}");
+    let offered: Vec<&str> = of_task[0].tools.iter().map(|tool| tool.name.as_str()).collect();
+    for tool in [tool_names::SEND_MESSAGE, tool_names::SAVE_LEARNING, tool_names::CREATE_TASK] {
+        assert!(!offered.contains(&tool), "{offered:?}");
+    }
+    // Its note is the goal's; its end woke nobody.
+    let notes: Vec<Note> = client.records(entourage_store::RecordFilter::default()).await.unwrap();
+    assert!(notes.len() == 1 && notes[0].root == goal.agent, "{notes:?}");
+    assert_eq!((of_task.len(), requests.len()), (2, 3), "the goal asked its model once");
+    // The next time the goal's agent works, it reads what the task came to.
+    client.send(goal.agent, "And?", None).await.unwrap();
+    eventually("it answers", async || model.requests(), |all| all.len() == 4).await;
+    world.ended(goal.agent).await;
+    let read = said(&model.requests()[3]);
+    let section = format!("<task id=\\\"{}\\\" status=\\\"succeeded\\\">", task.id);
+    assert!(read.contains(&section) && read.contains("<result>Found six trains a day.</result>"), "{read}");
+    assert!(read.contains("<notes_context>") && read.contains("Six a day."), "{read}");
+    assert_eq!(world.audit().await, []);
+}
+
+/// A kind may say that its agents want to know.
+///
+/// Shows: S4-R073.
+#[tokio::test]
+async fn a_kind_may_be_woken_by_the_end_of_its_tasks() {
+    let model = mind();
+    let world = start(&model, with("goal", |kind| kind.on_task_end = OnTaskEnd::Wake)).await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    client.send(goal.agent, "Research the trains.", None).await.unwrap();
+    let woken = eventually("it is woken", async || model.requests(), |all| all.len() == 4).await;
+    assert!(said(&woken[3]).contains("Found six trains a day."), "{}", said(&woken[3]));
+    world.ended(goal.agent).await;
+    assert_eq!(world.audit().await, []);
+}
+
+/// Shows: S4-R022, S4-R079, S4-R120, S4-R121.
+#[tokio::test]
+async fn a_task_that_meets_a_limit_ends_well_with_the_limit_as_its_reason() {
+    for (max_steps, max_history, reason, calls) in [
+        (20, 20, StopReason::MaxHistory, 10),
+        (6, 20, StopReason::MaxSteps, 6),
+        (20, 0, StopReason::SameTool, 5),
+    ] {
+        let model = ScriptedModel::deciding(|request| {
+            let last = request.messages.last().unwrap();
+            Some(Ok(match (is_of_task(request), last) {
+                (true, _) if request.tools.is_empty() => Script::text("As far as I came."),
+                (true, _) => {
+                    let at = request.messages.len();
+                    Script::call("create_note", json!({ "title": format!("{at}"), "content": "On it." }))
+                }
+                (false, _) => {
+                    Script::call("create_task", json!({ "title": "T", "instructions": "Never end." }))
+                        .and_call("send_message", json!({ "message": "It has begun." }))
+                }
+            }))
+        });
+        let same = if reason == StopReason::SameTool { 5 } else { 0 };
+        let world = start(
+            &model,
+            with("task", |kind| {
+                let limits = &mut kind.limits;
+                (limits.max_steps, limits.max_history, limits.max_same_tool) = (max_steps, max_history, same);
+            }),
+        )
+        .await;
+        let client = world.engine().client(Owner::local());
+        let goal = client.create_goal(trip(), None).await.unwrap();
+        client.send(goal.agent, "Go on.", None).await.unwrap();
+        let task = ended_tasks(&world, &goal).await.remove(0);
+        let agent = world.ended(task.to).await;
+        assert_eq!((task.status, agent.stop_reason), (Status::Succeeded, Some(reason)));
+        assert_eq!(task.result, Some(TaskResult::Text("As far as I came.".into())));
+        let made = model.requests().iter().filter(|request| is_of_task(request)).count();
+        let last = usize::from(reason != StopReason::MaxSteps);
+        assert_eq!(made, calls + last, "{reason}");
+        assert_eq!(world.audit().await, [], "{reason}");
+    }
+}
+
+/// Shows: S4-R070.
+#[tokio::test]
+async fn a_goal_is_changed_put_away_taken_up_and_deleted() {
+    let model = mind();
+    let world = start(&model, Kinds::builtin()).await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), Some("once")).await.unwrap();
+    assert_eq!(client.create_goal(trip(), Some("once")).await.unwrap(), goal);
+    let other = NewGoal { title: "Other".into(), ..trip() };
+    assert!(matches!(client.create_goal(other.clone(), Some("once")).await, Err(Error::KeyReused)));
+    let other = client.create_goal(other, None).await.unwrap();
+    let status = |status| GoalChange { status: Some(status), ..GoalChange::default() };
+    let away = client.change_goal(goal.agent, status(GoalStatus::Archived)).await.unwrap();
+    assert_eq!(away.status, GoalStatus::Archived);
+    let listed = async |status| {
+        let page = client.goals(status, Page::all()).await.unwrap();
+        page.rows.into_iter().map(|goal| goal.agent).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(Some(GoalStatus::Archived)).await, [goal.agent]);
+    assert_eq!(listed(Some(GoalStatus::Open)).await, [other.agent]);
+    assert_eq!(listed(None).await, [goal.agent, other.agent]);
+    let back = client.change_goal(goal.agent, status(GoalStatus::Open)).await.unwrap();
+    assert_eq!(back.status, GoalStatus::Open);
+    for (title, why) in [("", "is empty"), ("a\nb", "control character")] {
+        let change = GoalChange { title: Some(title.into()), ..GoalChange::default() };
+        let refused = client.change_goal(goal.agent, change).await;
+        assert!(matches!(&refused, Err(Error::Part(part)) if part.to_string().contains(why)), "{refused:?}");
+    }
+    // A change is read before the next model call, and what did not change is not read again.
+    client.send(goal.agent, "Hello.", None).await.unwrap();
+    eventually("it answers", async || model.requests(), |all| all.len() == 1).await;
+    world.ended(goal.agent).await;
+    let change = GoalChange { instructions: Some("Whatever it costs.".into()), ..GoalChange::default() };
+    client.change_goal(goal.agent, change).await.unwrap();
+    client.send(goal.agent, "Hello again.", None).await.unwrap();
+    eventually("it answers", async || model.requests(), |all| all.len() == 2).await;
+    world.ended(goal.agent).await;
+    let read = said(&model.requests()[1]);
+    assert!(read.contains("<instructions>Whatever it costs.</instructions>"), "{read}");
+    assert_eq!(read.matches("<title>See Rome</title>").count(), 1, "{read}");
+    // Another owner sees none of it.
+    let eve = world.engine().client(Owner::new("eve"));
+    assert!(matches!(eve.goal(goal.agent).await, Err(Error::NotFound { .. })));
+    assert!(matches!(eve.delete_goal(goal.agent).await, Err(Error::NotFound { .. })));
+    client.delete_goal(goal.agent).await.unwrap();
+    assert_eq!(listed(None).await, [other.agent]);
+    assert_eq!(client.agent(goal.agent).await.unwrap().status, Status::Cancelled);
+    assert!(matches!(client.delete_goal(goal.agent).await, Err(Error::NotFound { .. })));
+    assert_eq!(world.audit().await, []);
+}
+
+/// Shows: S4-R085, S4-R086, S4-R087.
+#[tokio::test]
+async fn an_owner_has_one_user_agent_also_if_many_ask_for_it_at_once() {
+    let model = mind();
+    let world = start(&model, Kinds::builtin()).await;
+    let [ada, eve] = ["ada", "eve"].map(|owner| world.engine().client(Owner::new(owner)));
+    let asked = futures::future::join_all((0..20).map(|_| ada.user_agent())).await;
+    let ids: Vec<_> = asked.into_iter().map(|agent| agent.unwrap().id).collect();
+    assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    assert_ne!(eve.user_agent().await.unwrap().id, ids[0]);
+    ada.send(ids[0], "Hello.", None).await.unwrap();
+    eventually("it answers", async || model.requests(), |all| all.len() == 1).await;
+    let ended = world.ended(ids[0]).await;
+    assert_eq!((ended.status, ended.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    assert_eq!(ada.user_agent().await.unwrap().id, ids[0], "it stays");
+    assert_eq!(world.audit().await, []);
+}
