@@ -1,8 +1,10 @@
 //! A kind. Its instructions belong to the operator and are not shown.
 
+use std::collections::BTreeMap;
+
 use entourage_types::{
-    ContextPolicy, EffectClasses, Guardrails, InDoubt, Input, Limits, OnLimit, OnTaskEnd, ProgramName, Reply,
-    Time,
+    ContextPolicy, CreatedTasks, EffectClasses, Guardrails, InDoubt, Input, Limits, OnLimit, ProgramName,
+    Reply, Time, TriggerRule,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -55,9 +57,16 @@ pub struct Kind {
     /// What a limit means for a run that meets it.
     #[schema(value_type = schema::OnLimit)]
     pub on_limit: OnLimit,
-    /// What the end of a task does that it created.
-    #[schema(value_type = schema::OnTaskEnd)]
-    pub on_task_end: OnTaskEnd,
+    /// The tasks that it creates with `create_task`: the kind that works on them, and what their end does.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schema(value_type = Option<Object>)]
+    pub tasks: Option<CreatedTasks>,
+    /// What sets its agents to work without a message, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    #[schema(value_type = Object)]
+    pub triggers: BTreeMap<String, TriggerRule>,
+    /// Whether its trees are kept, whatever the retention period of trees is.
+    pub permanent: bool,
     /// What bounds its runs and its tree.
     #[schema(value_type = Object)]
     pub limits: Limits,

@@ -36,8 +36,14 @@ pub struct Task {
     pub group: Option<CallId>,
     /// The kind of the agent that works on it.
     pub kind: String,
+    /// It in a few words; empty for a task of an earlier release.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub title: String,
     /// What is to be done.
     pub instruction: String,
+    /// The name of the trigger that set the assigner to work, if one did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<String>,
     /// Its status.
     #[schema(value_type = schema::Status)]
     pub status: Status,
@@ -82,7 +88,9 @@ impl From<types::Task> for Task {
             on_end,
             group,
             kind,
+            title,
             instruction,
+            origin,
             status,
             result,
             post,
@@ -105,7 +113,9 @@ impl From<types::Task> for Task {
             on_end,
             group,
             kind,
+            title,
             instruction,
+            origin,
             status,
             result,
             post,

@@ -21,6 +21,7 @@ mod engine;
 mod error;
 mod fair_places;
 mod feed;
+mod goals;
 mod guardrail;
 mod interventions;
 pub mod kinds;

@@ -36,13 +36,16 @@ impl entourage_tools::Reader for Reader {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
         let RecordQuery { records, of, name, words, with_texts, newest_first, skip, limit } = query;
         readable(records.kind())?;
+        let (root, parent) = match of {
+            RecordScope::Agent => (None, Some(self.agent.into())),
+            RecordScope::Below(parent) => (None, Some(parent)),
+            RecordScope::Tree => (Some(self.root), None),
+            RecordScope::InTree(top) => (Some(top), None),
+            RecordScope::Owner => (None, None),
+        };
         let query = EntityQuery {
-            root: (of == RecordScope::Tree).then_some(self.root),
-            parent: match of {
-                RecordScope::Agent => Some(self.agent.into()),
-                RecordScope::Below(parent) => Some(parent),
-                RecordScope::Tree | RecordScope::Owner => None,
-            },
+            root,
+            parent,
             name,
             text: words,
             with_texts,
@@ -68,10 +71,12 @@ impl entourage_tools::Reader for Reader {
     }
 }
 
-/// Refuses the engine's own records, except for sessions, projects and documents: what waits for a person or for a
+/// Refuses the engine's own records, except for those that tools show: what waits for a person or for a
 /// receiver is none of a tool's business.
 fn readable(kind: EntityKind) -> Result<()> {
-    let is_read = [EntityKind::SESSION, EntityKind::PROJECT, EntityKind::DOCUMENT].contains(&kind);
+    let is_read =
+        [EntityKind::SESSION, EntityKind::PROJECT, EntityKind::DOCUMENT, EntityKind::GOAL, EntityKind::TASK]
+            .contains(&kind);
     if kind.is_reserved() && !is_read {
         return Err(Error::NotAllowed(format!("a tool reads no {kind}")));
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use entourage_store::{AgentQuery, Commit, EntityQuery, Error as StoreError, Expect, Page, Store, Write};
-use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Time};
+use entourage_types::{Agent, AgentId, DeliveryStatus, Entity, EntityKind, Event, Scope, Status, Time};
 use serde::Serialize;
 
 use crate::{Engine, Error, Result, pages::pages};
@@ -112,7 +112,8 @@ impl Engine {
 
     /// Prunes a tree that has been at rest since before `before`. Returns false if it is kept.
     async fn prune_tree(&self, root: &Agent, before: Time) -> Result<bool> {
-        if root.updated >= before {
+        let is_permanent = || self.kinds().get(&root.kind).is_some_and(|kind| kind.permanent);
+        if (root.status != Status::Cancelled && is_permanent()) || root.updated >= before {
             return Ok(false);
         }
         let page = Page::all();

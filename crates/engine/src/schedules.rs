@@ -2,15 +2,15 @@
 
 use entourage_store::{Claim, Commit, Expect, Versioned, Write};
 use entourage_types::{
-    AgentId, Author, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope, Status, Time,
-    Trigger, Wakeup,
+    AgentId, Author, GoalStatus, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope, Status,
+    Time, Trigger, Wakeup,
 };
 
 use crate::{Engine, Result};
 
 impl Engine {
     /// Fires what is due `by` then of the schedules of a claimed agent, and adds the triggers to its inbox. What a
-    /// schedule gave before and the agent has not read yet is enough: times that pass meanwhile are left out.
+    /// schedule gave before and the agent has not read yet is enough: times that pass meanwhile are left out, as are those of an archived goal.
     ///
     /// # Errors
     /// [`OtherVersion`](entourage_store::Error::OtherVersion) if a person has changed a schedule meanwhile: the activation begins again.
@@ -24,6 +24,7 @@ impl Engine {
         let mut commit = Commit::fenced(&claim.agent, self.now());
         let scope = Scope::from(&claim.agent.owner);
         let mut posts = Vec::new();
+        let is_archived = self.goal_status(&claim.agent).await? == Some(GoalStatus::Archived);
         for wakeup in due {
             let Some(id) = wakeup.schedule else { continue };
             let found: Option<Versioned<Schedule>> = self.store().versioned(&scope, id).await?;
@@ -41,9 +42,9 @@ impl Engine {
                 continue;
             }
             let is_gone = claim.agent.status == Status::Cancelled;
-            let fires = !is_gone && !claim.inbox.iter().any(|post| is_of(post, id));
+            let fires = !is_gone && !is_archived && !claim.inbox.iter().any(|post| is_of(post, id));
             if fires {
-                posts.push(trigger(&record, commit.at));
+                posts.push(fired_by(&record, commit.at));
             }
             let come = match is_gone {
                 true => record.set(ScheduleStatus::Ended, commit.at),
@@ -71,7 +72,7 @@ impl Engine {
 }
 
 /// What an agent reads when a schedule fires.
-fn trigger(schedule: &Schedule, at: Time) -> Post {
+pub(crate) fn fired_by(schedule: &Schedule, at: Time) -> Post {
     let trigger = Trigger { schedule: Some(schedule.id), ..schedule.trigger.clone() };
     post_of(schedule.agent, trigger, schedule.text.clone(), at)
 }
@@ -83,7 +84,7 @@ pub(crate) fn post_of(agent: AgentId, trigger: Trigger, text: String, at: Time) 
 }
 
 /// Whether a post is a trigger of this schedule.
-fn is_of(post: &Post, id: ScheduleId) -> bool {
+pub(crate) fn is_of(post: &Post, id: ScheduleId) -> bool {
     let PostBody::Message { from: Author::Trigger { trigger }, .. } = &post.body else { return false };
     trigger.schedule == Some(id)
 }

@@ -92,6 +92,8 @@ mod tests {
             group: None,
             kind: to.kind.clone(),
             instruction: "dig".to_owned(),
+            title: String::new(),
+            origin: None,
             status,
             result: None,
             post: None,

@@ -46,6 +46,8 @@ fn task(agent: &Agent, number: usize, status: Status) -> Task {
         group: None,
         kind: "researcher".into(),
         instruction: number.to_string(),
+        title: String::new(),
+        origin: None,
         status,
         result: None,
         post: None,

@@ -5,9 +5,10 @@ use serde::Deserialize;
 
 use crate::{
     AskUser, CreateDocument, CreateNote, CreateTask, EditDocument, FetchSettings, FetchUrl, Files,
-    FilesSettings, FinalAnswer, ListDocuments, ListFiles, McpSettings, Owners, ReactivateAgent, ReadDocument,
-    ReadFile, ReadOutput, RetireLearning, RewriteDocument, SaveLearning, SearchAgentHistory, SearchDocuments,
-    SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
+    FilesSettings, FinalAnswer, ListDocuments, ListFiles, ListGoals, McpSettings, Owners, ReactivateAgent,
+    ReadDocument, ReadFile, ReadGoal, ReadOutput, RetireLearning, RewriteDocument, SaveLearning,
+    SearchAgentHistory, SearchDocuments, SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox,
+    UpdateLearning, Wait, WebSearch,
 };
 
 /// Settings of the engine's tools.
@@ -47,6 +48,8 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(SpawnAgent)
         .with(ReactivateAgent)
         .with(CreateTask)
+        .with(ListGoals)
+        .with(ReadGoal)
         .with(AskUser)
         .with(FinalAnswer)
         .with(Wait)

@@ -11,6 +11,7 @@ mod context;
 mod documents;
 mod error;
 mod files;
+mod goals;
 mod inline_refs;
 mod mcp;
 mod memory;
@@ -37,6 +38,7 @@ pub use documents::{
 pub use entourage_types::{Effect, ResultSource};
 pub use error::Error;
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};
+pub use goals::{ListGoals, ReadGoal};
 #[cfg(feature = "mcp")]
 pub use mcp::McpServer;
 #[cfg(all(feature = "mcp", target_os = "linux"))]

@@ -1,7 +1,7 @@
 //! What a tool may read of the store.
 
 use async_trait::async_trait;
-use entourage_types::{Entity, EntityKind, Parent, Record, RecordSelector, UniqueName};
+use entourage_types::{AgentId, Entity, EntityKind, Parent, Record, RecordSelector, UniqueName};
 
 use crate::{Error, Result};
 
@@ -50,6 +50,8 @@ pub enum RecordScope {
     Owner,
     /// Those of its owner that belong to this agent or record.
     Below(Parent),
+    /// Those of its owner in the tree that has this agent at its top.
+    InTree(AgentId),
 }
 
 impl RecordQuery {

@@ -67,7 +67,9 @@ fn clear_task(task: &mut Task) {
         on_end: _,
         group: _,
         kind: _,
+        title,
         instruction,
+        origin: _,
         status: _,
         result,
         post: _,
@@ -76,6 +78,7 @@ fn clear_task(task: &mut Task) {
         created: _,
         updated: _,
     } = task;
+    title.clear();
     instruction.clear();
     match result {
         Some(TaskResult::Text(text) | TaskResult::Error(text)) => text.clear(),

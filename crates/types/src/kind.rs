@@ -1,11 +1,13 @@
 //! The definition of an agent: data read from a file, never code.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    ApprovalRule, ContextPolicy, EffectClasses, Guardrails, Limits, OnEnd, ProgramName, Verdict,
-    status::words,
+    ApprovalRule, ContextPolicy, CreatedTasks, EffectClasses, Guardrails, Limits, ProgramName, TriggerRule,
+    Verdict, status::words,
 };
 
 /// The definition of an agent: instructions, tools, limits.
@@ -54,9 +56,15 @@ pub struct Kind {
     /// What a limit means for a run that meets it.
     #[serde(skip_serializing_if = "OnLimit::is_default", default)]
     pub on_limit: OnLimit,
-    /// What the end of a task does that it created with `create_task`.
-    #[serde(skip_serializing_if = "OnTaskEnd::is_default", default)]
-    pub on_task_end: OnTaskEnd,
+    /// The tasks that it creates with `create_task`; none if it creates none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tasks: Option<CreatedTasks>,
+    /// What sets its agents to work without a message, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub triggers: BTreeMap<String, TriggerRule>,
+    /// Whether the trees with such an agent at the top are kept, whatever the retention period of trees is.
+    #[serde(skip_serializing_if = "is_false", default)]
+    pub permanent: bool,
     /// The guardrails on what it reads and what it answers.
     #[serde(skip_serializing_if = "Guardrails::is_default", default)]
     pub guardrails: Guardrails,
@@ -75,6 +83,11 @@ pub struct Kind {
     pub instructions: String,
     /// A digest of all the fields above: a run records it and keeps it.
     pub version: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_false(said: &bool) -> bool {
+    !*said
 }
 
 fn nameless() -> Kind {
@@ -101,7 +114,9 @@ impl Kind {
             reply: Reply::FinalText,
             input: Input::Steer,
             on_limit: OnLimit::Answer,
-            on_task_end: OnTaskEnd::Quiet,
+            tasks: None,
+            triggers: BTreeMap::new(),
+            permanent: false,
             guardrails: Guardrails::default(),
             context: ContextPolicy::default(),
             limits: Limits::default(),
@@ -110,6 +125,13 @@ impl Kind {
             instructions: String::new(),
             version: String::new(),
         }
+    }
+
+    /// Whether its agents may have agents of another kind work for them.
+    #[must_use]
+    pub fn may_delegate_to(&self, kind: &str) -> bool {
+        self.peers.iter().any(|peer| peer == kind)
+            || self.tasks.as_ref().is_some_and(|tasks| tasks.kind == kind)
     }
 }
 
@@ -174,34 +196,5 @@ impl OnLimit {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()
-    }
-}
-
-words! {
-    /// What the end of a task does to the agent that created it (S4).
-    #[derive(Default)]
-    OnTaskEnd, "end of a created task" {
-        /// Nothing: what it came to is on record, and stands in the section `tasks` from the next run on.
-        #[default]
-        Quiet => "quiet",
-        /// It arrives as a message, which wakes the agent.
-        Wake => "wake",
-    }
-}
-
-impl OnTaskEnd {
-    /// Whether a kind need not say it.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-impl From<OnTaskEnd> for OnEnd {
-    fn from(end: OnTaskEnd) -> Self {
-        match end {
-            OnTaskEnd::Quiet => Self::Quiet,
-            OnTaskEnd::Wake => Self::Wake,
-        }
     }
 }

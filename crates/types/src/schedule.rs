@@ -1,9 +1,11 @@
 //! Schedules: triggers that come by themselves, once or again and again.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Columns, EntityKind, NewEvent, Owner, Record, ScheduleId, Time, Trigger, status::words,
+    AgentId, Columns, Cron, EntityKind, NewEvent, Owner, Record, ScheduleId, Time, Trigger, status::words,
 };
 
 /// When a schedule fires after its first time.
@@ -17,13 +19,33 @@ pub enum Recurrence {
         /// The seconds between two times; at least one.
         seconds: u64,
     },
+    /// By the clocks of a place.
+    Cron(Cron),
 }
 
+/// The most times that are counted as left out at once, of those by the clocks of a place.
+const MOST_COUNTED: usize = 1_000;
+
 impl Recurrence {
+    /// The first time of a schedule that is made at `now` and is to begin at `from`, or else as soon as it recurs.
+    #[must_use]
+    pub fn first(&self, from: Option<Time>, now: Time) -> Option<Time> {
+        match (self, from) {
+            // What has passed does not come again; at `from` itself, it comes.
+            (Self::Cron(cron), from) => {
+                cron.after(Time::from_micros(from.map_or(now, |from| from.max(now)).micros() - 1))
+            }
+            (_, Some(from)) => Some(from),
+            (Self::Once, None) => Some(now),
+            (Self::Every { seconds }, None) => Some(now + Duration::from_secs(*seconds)),
+        }
+    }
+
     /// The first time after `at` of a schedule that was due at `due`. Times that have passed meanwhile are left out.
     fn after(&self, due: Time, at: Time) -> Option<Time> {
         match self {
             Self::Once => None,
+            Self::Cron(cron) => cron.after(due.max(at)),
             Self::Every { seconds } => {
                 let every = i64::try_from(*seconds).ok()?.checked_mul(1_000_000)?.max(1);
                 let passed = at.micros().saturating_sub(due.micros()).max(0) / every;
@@ -114,6 +136,7 @@ impl Schedule {
             (Recurrence::Every { seconds }, Some(next)) => {
                 (next.since(self.due).as_secs() / (*seconds).max(1)).saturating_sub(1)
             }
+            (Recurrence::Cron(cron), Some(next)) => cron.between(self.due, next, MOST_COUNTED) as u64,
             _ => 0,
         }
     }
@@ -186,6 +209,22 @@ mod tests {
         for seconds in [u64::MAX, 1_000_000_000_000] {
             assert_eq!(every(seconds).advance(at(200), true).status, ScheduleStatus::Ended);
         }
+    }
+
+    #[test]
+    fn a_schedule_by_the_clocks_keeps_its_time_of_day_and_counts_what_was_left_out() {
+        let by_clock = Schedule {
+            recurrence: Recurrence::Cron(Cron::checked("30 7 * * *", "Europe/Berlin").unwrap()),
+            due: "2026-10-24T05:30:00Z".parse().unwrap(),
+            ..every(1)
+        };
+        let on_time = by_clock.clone().advance(by_clock.due, true);
+        assert_eq!((on_time.due.to_string().as_str(), on_time.left_out), ("2026-10-25T06:30:00Z", 0));
+        let late = by_clock.advance("2026-10-27T12:00:00Z".parse().unwrap(), true);
+        assert_eq!(
+            (late.due.to_string().as_str(), late.fired, late.left_out),
+            ("2026-10-28T06:30:00Z", 1, 3)
+        );
     }
 
     #[test]

@@ -48,6 +48,8 @@ words! {
         Idle => "idle",
         /// A person asked for it.
         Asked => "asked",
+        /// The run of a trigger that ends sessions had succeeded.
+        Triggered => "triggered",
     }
 }
 

@@ -29,8 +29,14 @@ pub struct Task {
     pub group: Option<CallId>,
     /// The kind of the agent that works on it.
     pub kind: String,
+    /// It in a few words; empty for a task of an earlier release.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub title: String,
     /// What the agent is to do.
     pub instruction: String,
+    /// The name of the trigger that set the assigner to work. It changes nothing about the task (S4-R095, R096).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub origin: Option<String>,
     /// Its status.
     pub status: Status,
     /// Its result, once there is one: the assigner reads it. None if the assigner cancelled it.

@@ -19,12 +19,16 @@ pub const FINAL_ANSWER: &str = "final_answer";
 pub const LIST_DOCUMENTS: &str = "list_documents";
 /// The tool that lists files.
 pub const LIST_FILES: &str = "list_files";
+/// The tool that lists the goals of the user.
+pub const LIST_GOALS: &str = "list_goals";
 /// The tool that gives more work to an agent that ended.
 pub const REACTIVATE_AGENT: &str = "reactivate_agent";
 /// The tool that reads a document.
 pub const READ_DOCUMENT: &str = "read_document";
 /// The tool that reads a file.
 pub const READ_FILE: &str = "read_file";
+/// The tool that reads a goal of the user.
+pub const READ_GOAL: &str = "read_goal";
 /// The tool that reads what was left out of a text because of its length.
 pub const READ_OUTPUT: &str = "read_output";
 /// The tool that retires a learning.

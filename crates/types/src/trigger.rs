@@ -24,6 +24,17 @@ pub trait Payload: Serialize + DeserializeOwned {
     const NAME: &'static str;
 }
 
+/// What a kind says about the triggers of one name (S4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TriggerRule {
+    /// What the agent reads, unless whoever fires the trigger says something else.
+    pub text: String,
+    /// Whether the session is closed as soon as the run that read it has succeeded.
+    #[serde(default)]
+    pub ends_session: bool,
+}
+
 impl Trigger {
     /// A trigger with this payload, fired by hand.
     ///

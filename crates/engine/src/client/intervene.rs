@@ -7,7 +7,7 @@ use entourage_types::{
 };
 
 use super::{Client, checked_text};
-use crate::{Error, Result, interventions::post_of};
+use crate::{Error, Result, goals, interventions::post_of};
 
 impl Client {
     /// Intervenes in an agent's work, and returns the record of it. What the agent must do itself, it does
@@ -72,10 +72,13 @@ impl Client {
             let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
             post.into_iter().for_each(|post| commit.post(post, &agent.owner));
             self.annotate(&agent, action, text, &mut commit).await?;
+            if matches!(action, Action::Steer | Action::Modify | Action::Retry) {
+                commit.expect.extend(self.engine.open_goal(&agent).await?);
+            }
             match self.commit_once(key, &request, done.id, commit).await {
                 // Another person set something of it at the same moment.
                 Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::ANNOTATIONS, .. })) => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(goals::refused(id, error)),
                 Ok(Some(first)) => return self.done_before(id, action, first).await,
                 Ok(None) => break done,
             }

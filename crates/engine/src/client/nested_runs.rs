@@ -165,6 +165,8 @@ mod tests {
             group: None,
             kind: child.kind.clone(),
             instruction: "dig".to_owned(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

@@ -2,12 +2,15 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
 use entourage_types::{
-    Agent, AgentId, LONGEST_NAME, PostId, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus, Status,
-    Time, Trigger, Wakeup, check_nesting, is_storable_name,
+    Agent, AgentId, Cron, EntityKind, LONGEST_NAME, Post, PostId, Record, Recurrence, Schedule, ScheduleId,
+    ScheduleStatus, Status, Time, Trigger, Wakeup, check_nesting, is_storable_name,
 };
 
 use super::{Client, LONGEST_TEXT, Posted, checked_text};
-use crate::{Error, Result, schedules::post_of};
+use crate::{
+    Error, Result, goals,
+    schedules::{fired_by, is_of, post_of},
+};
 
 /// The shortest time between two triggers of a schedule, in seconds.
 const SHORTEST: u64 = 60;
@@ -17,24 +20,28 @@ const SHORTEST: u64 = 60;
 pub struct NewSchedule {
     /// The agent.
     pub agent: AgentId,
-    /// What the agent reads, as if its owner had written it. What others wrote belongs into the payload.
+    /// What the agent reads, as if its owner had written it; empty for what its kind says about the trigger. What others
+    /// wrote belongs into the payload.
     pub text: String,
     /// What its program reads.
     pub trigger: Trigger,
-    /// When it fires first; in the past, at once.
-    pub first: Time,
+    /// When it fires first; in the past, at once. By the clocks of a place it fires first at the first time from then on.
+    /// If not given: as soon as it recurs, and at once if it never does.
+    pub first: Option<Time>,
     /// When it fires after that.
     pub recurrence: Recurrence,
 }
 
 impl Client {
-    /// Sets an agent to work with a trigger. The agent reads it in a run of its own, after the one under way.
+    /// Sets an agent to work with a trigger. The agent reads it in a run of its own, after the one under way. An empty
+    /// text stands for what the agent's kind says about triggers of this name.
     ///
     /// The same `key` with the same trigger is one trigger.
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text or a name that
-    /// cannot be stored, [`Error::NotNow`] if the inbox has too much unread text.
+    /// cannot be stored, [`Error::NotNow`] if the inbox has too much unread text or the goal of the agent is
+    /// archived.
     pub async fn trigger(
         &self,
         to: AgentId,
@@ -42,7 +49,7 @@ impl Client {
         text: &str,
         key: Option<&str>,
     ) -> Result<Posted> {
-        let agent = self.triggered(to, &trigger, text).await?;
+        let (agent, text) = self.triggered(to, &trigger, text).await?;
         let request = format!("trigger {to}\n{}\n{}\n{text}", trigger.name, trigger.payload);
         if let Some(first) = self.first_answer::<PostId>(key, &request).await? {
             return Ok(Posted { agent: to, post: first });
@@ -52,11 +59,13 @@ impl Client {
         }
         self.check_room(&agent).await?;
         let trigger = Trigger { schedule: None, ..trigger };
-        let post = post_of(to, trigger, text.to_owned(), self.engine.now());
+        let post = post_of(to, trigger, text, self.engine.now());
         let posted = post.id;
         let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
         commit.post(post, &agent.owner);
-        let first = self.commit_once(key, &request, posted, commit).await?;
+        commit.expect.extend(self.engine.open_goal(&agent).await?);
+        let committed = self.commit_once(key, &request, posted, commit).await;
+        let first = committed.map_err(|error| goals::refused(to, error))?;
         Ok(Posted { agent: to, post: first.unwrap_or(posted) })
     }
 
@@ -66,18 +75,29 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for less than a minute between two times.
+    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for less than a minute between two times, and for
+    /// a cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
         let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
-        let agent = self.triggered(to, &trigger, &text).await?;
-        if matches!(recurrence, Recurrence::Every { seconds } if seconds < SHORTEST) {
-            return Err(Error::Invalid(format!("a schedule recurs every {SHORTEST} seconds or less often")));
-        }
-        if !(Time::from_micros(0)..=Time::LAST).contains(&first) {
+        let (agent, text) = self.triggered(to, &trigger, &text).await?;
+        let recurrence = match recurrence {
+            Recurrence::Every { seconds } if seconds < SHORTEST => {
+                let why = format!("a schedule recurs every {SHORTEST} seconds or less often");
+                return Err(Error::Invalid(why));
+            }
+            Recurrence::Cron(Cron { expression, zone }) => {
+                let read = Cron::checked(&expression, &zone);
+                Recurrence::Cron(read.map_err(|error| Error::Invalid(error.to_string()))?)
+            }
+            recurrence => recurrence,
+        };
+        if first.is_some_and(|first| !(Time::from_micros(0)..=Time::LAST).contains(&first)) {
             return Err(Error::Invalid("a schedule begins between the years 1970 and 9999".into()));
         }
-        let request =
-            format!("schedule {to}\n{}\n{}\n{text}\n{first}\n{recurrence:?}", trigger.name, trigger.payload);
+        let request = format!(
+            "schedule {to}\n{}\n{}\n{text}\n{first:?}\n{recurrence:?}",
+            trigger.name, trigger.payload
+        );
         if let Some(made) = self.first_answer::<ScheduleId>(key, &request).await? {
             return self.record(made).await;
         }
@@ -85,6 +105,9 @@ impl Client {
             return Err(Error::Gone(to));
         }
         let now = self.engine.now();
+        let Some(due) = recurrence.first(first, now) else {
+            return Err(Error::Invalid("the schedule has no time from then on".into()));
+        };
         let schedule = Schedule {
             id: ScheduleId::new(),
             owner: agent.owner,
@@ -94,7 +117,7 @@ impl Client {
             trigger: Trigger { schedule: None, ..trigger },
             recurrence,
             status: ScheduleStatus::Active,
-            due: first,
+            due,
             fired: 0,
             left_out: 0,
             created: now,
@@ -139,6 +162,45 @@ impl Client {
         self.set_schedule(id, ScheduleStatus::Active).await
     }
 
+    /// Fires a schedule now, also a paused one. Its next time stays. The same `key` fires it once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]; [`Error::NotNow`] if it has ended, its agent has not read the last trigger yet, or the goal of
+    /// the agent is archived; [`Error::Gone`] while its agent is being deleted.
+    pub async fn fire_schedule(&self, id: ScheduleId, key: Option<&str>) -> Result<Posted> {
+        let request = format!("fire {id}");
+        loop {
+            let Versioned { record, version } = self.versioned::<Schedule>(id).await?;
+            let agent = self.agent(record.agent).await?;
+            if let Some(first) = self.first_answer::<PostId>(key, &request).await? {
+                return Ok(Posted { agent: agent.id, post: first });
+            }
+            if record.status == ScheduleStatus::Ended {
+                return Err(Error::NotNow { agent: agent.id, why: "the schedule has ended" });
+            }
+            let is_unread = |posts: Vec<Post>| posts.iter().any(|post| is_of(post, id));
+            if is_unread(self.engine.store().inbox(agent.id).await?) {
+                let why = "it has not read what the schedule gave it last";
+                return Err(Error::NotNow { agent: agent.id, why });
+            }
+            let now = self.engine.now();
+            let post = fired_by(&record, now);
+            let posted = Posted { agent: agent.id, post: post.id };
+            let fired = Schedule { fired: record.fired + 1, updated: now, ..record };
+            let mut commit =
+                Commit::new(now).expect(Expect::NotDeleted(agent.id)).write(Write::record(&fired)?);
+            commit.expect.push(Expect::Version(Schedule::KIND, id.to_string(), version));
+            commit.expect.extend(self.engine.open_goal(&agent).await?);
+            commit.post(post, &agent.owner);
+            match self.commit_once(key, &request, posted.post, commit).await {
+                // It fired by itself meanwhile, or a person changed it.
+                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::SCHEDULE, .. })) => {}
+                Err(error) => return Err(goals::refused(agent.id, error)),
+                Ok(first) => return Ok(Posted { post: first.unwrap_or(posted.post), ..posted }),
+            }
+        }
+    }
+
     /// Ends a schedule: it fires no more. A trigger that its agent has not read yet stays. Ending twice is the same as
     /// once.
     ///
@@ -178,9 +240,8 @@ impl Client {
         }
     }
 
-    /// The agent of a trigger, once what it reads is checked.
-    async fn triggered(&self, to: AgentId, trigger: &Trigger, text: &str) -> Result<Agent> {
-        checked_text(text)?;
+    /// The agent of a trigger and what it reads, once that is checked. Without a text it is what the agent's kind says.
+    async fn triggered(&self, to: AgentId, trigger: &Trigger, text: &str) -> Result<(Agent, String)> {
         if trigger.name.is_empty() || !is_storable_name(&trigger.name) {
             let why =
                 format!("the name of a trigger has at least one byte, at most {LONGEST_NAME}, and no NUL");
@@ -192,6 +253,26 @@ impl Client {
             let why = format!("the payload has {size} bytes as JSON; at most {LONGEST_TEXT} are taken");
             return Err(Error::Invalid(why));
         }
-        self.agent(to).await
+        let agent = self.agent(to).await?;
+        let text = if text.is_empty() { self.text_of(&agent, &trigger.name)? } else { text.to_owned() };
+        checked_text(&text)?;
+        Ok((agent, text))
+    }
+
+    /// What an agent's kind says about triggers of this name.
+    fn text_of(&self, agent: &Agent, trigger: &str) -> Result<String> {
+        let kind = self.engine.kinds().named(&agent.kind)?;
+        match kind.triggers.get(trigger) {
+            Some(rule) => Ok(rule.text.clone()),
+            None => {
+                let known: Vec<&str> = kind.triggers.keys().map(String::as_str).collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let why = format!(
+                    "the kind `{}` says nothing about a trigger `{trigger}`, so it needs a text (its triggers: {known})",
+                    kind.name
+                );
+                Err(Error::Invalid(why))
+            }
+        }
     }
 }

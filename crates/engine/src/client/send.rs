@@ -4,7 +4,7 @@ use entourage_store::{Commit, Expect};
 use entourage_types::{Action, AgentId, Input, InterventionId, PostBody, PostId, Status};
 
 use super::{Client, checked_text, create::message_post};
-use crate::{Error, Result};
+use crate::{Error, Result, goals};
 
 /// A message that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty text,
     /// [`Error::AtWork`] if the kind refuses messages meanwhile, [`Error::NotNow`] if the inbox has too much
-    /// unread text.
+    /// unread text or its goal is archived.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         // Read before the key is looked up: of two equal requests at once, neither is refused for what the
@@ -59,7 +59,9 @@ impl Client {
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
         self.check_room(&agent).await?;
-        if let Some(first) = self.commit_once(key, &request, posted.post, commit).await? {
+        commit.expect.extend(self.engine.open_goal(&agent).await?);
+        let committed = self.commit_once(key, &request, posted.post, commit).await;
+        if let Some(first) = committed.map_err(|error| goals::refused(to, error))? {
             return Ok(Posted { agent: to, post: first });
         }
         if interrupts {

@@ -1,4 +1,4 @@
-//! What a commit of a project or a document is refused for, and what its author does then.
+//! What a commit of a goal, a project or a document is refused for, and what its author does then.
 
 use entourage_store::Error as StoreError;
 use entourage_types::EntityKind;
@@ -20,7 +20,7 @@ impl Refused {
             StoreError::OtherVersion { kind: EntityKind::COUNTER, .. } => Self::Again,
             // With version 0 it was to be new: reading it again would not change that it exists.
             StoreError::OtherVersion {
-                kind: EntityKind::DOCUMENT | EntityKind::PROJECT,
+                kind: EntityKind::DOCUMENT | EntityKind::PROJECT | EntityKind::GOAL,
                 expected: 1..,
                 ..
             } => Self::Again,

@@ -71,6 +71,10 @@ pub(super) fn references<'a>(
             };
             findings.push(Finding::remark(&kind.name, 0, text));
         }
+        if let Some(tasks) = kind.tasks.as_ref().filter(|tasks| !known.contains_key(tasks.kind.as_str())) {
+            let text = format!("`tasks` names the kind `{}`, which this engine does not have", tasks.kind);
+            findings.push(Finding::remark(&kind.name, 0, text));
+        }
         let of_effects = kind
             .effects
             .listed()

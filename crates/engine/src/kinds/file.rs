@@ -4,10 +4,12 @@
 //! their sub-agent files: such a file is read as they read it. Keys and values that mean something only there
 //! get a remark and are not refused.
 
+use std::collections::BTreeMap;
+
 use entourage_tools::TextSchema;
 use entourage_types::{
-    ContextPolicy, Cost, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit, OnTaskEnd,
-    ProgramName, Reply, Verdict,
+    ContextPolicy, Cost, CreatedTasks, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit,
+    ProgramName, Reply, TriggerRule, Verdict, is_storable_name,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +23,7 @@ use super::{
 use crate::digest::digest;
 
 /// Keys of this engine; any other gets a remark.
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 23] = [
     "name",
     "description",
     "model",
@@ -37,7 +39,9 @@ const KEYS: [&str; 21] = [
     "reply",
     "input",
     "on_limit",
-    "on_task_end",
+    "tasks",
+    "triggers",
+    "permanent",
     "guardrails",
     "context",
     "limits",
@@ -72,8 +76,11 @@ struct FrontMatter {
     input: Option<Input>,
     #[serde(default)]
     on_limit: OnLimit,
+    tasks: Option<CreatedTasks>,
     #[serde(default)]
-    on_task_end: OnTaskEnd,
+    triggers: BTreeMap<String, TriggerRule>,
+    #[serde(default)]
+    permanent: bool,
     #[serde(default)]
     guardrails: Guardrails,
     #[serde(default)]
@@ -120,6 +127,9 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
     }
     for why in bad_context(&matter.context) {
         findings.push(Finding::mistake(file, line_of(front, "context"), why));
+    }
+    for why in bad_triggers(&matter.triggers) {
+        findings.push(Finding::mistake(file, line_of(front, "triggers"), why));
     }
     let at_tools = line_of(front, "tools");
     let tools = tools_here(matter.tools, &matter.refused_tools, (file, at_tools), &mut findings);
@@ -168,7 +178,9 @@ pub fn parse(file: &str, text: &str) -> (Option<Kind>, Vec<Finding>) {
         reply: matter.reply.unwrap_or(Reply::FinalText),
         input: matter.input.unwrap_or(Input::Steer),
         on_limit: matter.on_limit,
-        on_task_end: matter.on_task_end,
+        tasks: matter.tasks,
+        triggers: matter.triggers,
+        permanent: matter.permanent,
         guardrails: matter.guardrails,
         context: matter.context,
         limits: matter.limits,
@@ -189,6 +201,16 @@ pub fn bad_name(name: &str) -> Option<String> {
         return Some(format!("`{name}` is no name for a kind: use 1 to 64 letters, digits, `-` and `_`"));
     }
     (name == "user").then(|| "`user` is what agents call the person they talk to; choose another name".into())
+}
+
+/// Triggers without a name that can be kept, or without a text.
+fn bad_triggers(triggers: &BTreeMap<String, TriggerRule>) -> impl Iterator<Item = String> {
+    triggers.iter().filter_map(|(name, rule)| {
+        if name.is_empty() || !is_storable_name(name) {
+            return Some(format!("`{name}` is no name for a trigger"));
+        }
+        rule.text.trim().is_empty().then(|| format!("the trigger `{name}` has no text"))
+    })
 }
 
 /// Limits under which every run ends before its first answer, and those that mean nothing.

@@ -49,6 +49,8 @@ mod tests {
             group: None,
             kind: String::new(),
             instruction: String::new(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

@@ -168,6 +168,8 @@ mod tests {
             group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

@@ -23,9 +23,10 @@ fn line(task: &Task) -> String {
         format!("\n<{name}>{}</{name}>", escaped(&cut(text, RESULT, None)))
     });
     format!(
-        "<task id=\"{}\" status=\"{}\">\n<instruction>{}</instruction>{}\n</task>",
+        "<task id=\"{}\" status=\"{}\">\n<title>{}</title>\n<instruction>{}</instruction>{}\n</task>",
         task.id,
         task.status,
+        escaped(&task.title),
         escaped(&instruction),
         result.unwrap_or_default(),
     )

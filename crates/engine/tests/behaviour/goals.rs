@@ -1,12 +1,13 @@
 //! Goals, the tasks of their agents, and the user agent: what each reads, when each stops, and who wakes whom.
 
-use entourage_engine::{Error, GoalChange, Kinds, NewGoal, Page};
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedule, Page};
+use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_testkit::{World, quiet};
 use entourage_types::{
-    Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Status, StopReason, Task, TaskResult, tool_names,
+    Action, CreatedTasks, Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Recurrence, Schedule, Session,
+    SessionEnd, Status, StopReason, Task, TaskResult, Trigger, tool_names,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{eventually, first_tools};
 
@@ -77,7 +78,7 @@ async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
     client.send(goal.agent, "Research the trains.", None).await.unwrap();
     let tasks = ended_tasks(&world, &goal).await;
     let agent = world.ended(goal.agent).await;
-    assert_eq!((agent.status, agent.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    assert_eq!((agent.status, agent.stop_reason), (Status::Succeeded, None));
     let [task] = &tasks[..] else { panic!("{tasks:?}") };
     assert_eq!((task.kind.as_str(), task.status), ("task", Status::Succeeded));
     assert_eq!(task.result, Some(TaskResult::Text("Found six trains a day.".into())));
@@ -116,12 +117,22 @@ async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
 #[tokio::test]
 async fn a_kind_may_be_woken_by_the_end_of_its_tasks() {
     let model = mind();
-    let world = start(&model, with("goal", |kind| kind.on_task_end = OnTaskEnd::Wake)).await;
+    let world = start(
+        &model,
+        with("goal", |kind| {
+            kind.tasks = Some(CreatedTasks { kind: "task".into(), on_end: OnTaskEnd::Wake });
+        }),
+    )
+    .await;
     let client = world.engine().client(Owner::local());
     let goal = client.create_goal(trip(), None).await.unwrap();
     client.send(goal.agent, "Research the trains.", None).await.unwrap();
-    let woken = eventually("it is woken", async || model.requests(), |all| all.len() == 4).await;
-    assert!(said(&woken[3]).contains("Found six trains a day."), "{}", said(&woken[3]));
+    let of_goal = async || {
+        let requests = model.requests().into_iter();
+        requests.filter(|request| !is_of_task(request)).collect::<Vec<_>>()
+    };
+    let woken = eventually("it is woken", of_goal, |all| all.len() == 2).await;
+    assert!(said(&woken[1]).contains("Found six trains a day."), "{}", said(&woken[1]));
     world.ended(goal.agent).await;
     assert_eq!(world.audit().await, []);
 }
@@ -137,7 +148,7 @@ async fn a_task_that_meets_a_limit_ends_well_with_the_limit_as_its_reason() {
         let model = ScriptedModel::deciding(|request| {
             let last = request.messages.last().unwrap();
             Some(Ok(match (is_of_task(request), last) {
-                (true, _) if request.tools.is_empty() => Script::text("As far as I came."),
+                (true, _) if request.tool_choice == ToolChoice::None => Script::text("As far as I came."),
                 (true, _) => {
                     let at = request.messages.len();
                     Script::call("create_note", json!({ "title": format!("{at}"), "content": "On it." }))
@@ -161,8 +172,9 @@ async fn a_task_that_meets_a_limit_ends_well_with_the_limit_as_its_reason() {
         let goal = client.create_goal(trip(), None).await.unwrap();
         client.send(goal.agent, "Go on.", None).await.unwrap();
         let task = ended_tasks(&world, &goal).await.remove(0);
-        let agent = world.ended(task.to).await;
-        assert_eq!((task.status, agent.stop_reason), (Status::Succeeded, Some(reason)));
+        let run = client.run(task.run.unwrap()).await.unwrap();
+        assert_eq!((task.status, run.status, run.stop_reason), (Status::Succeeded, run.status, Some(reason)));
+        assert_eq!((run.status, &run.error), (Status::Succeeded, &None));
         assert_eq!(task.result, Some(TaskResult::Text("As far as I came.".into())));
         let made = model.requests().iter().filter(|request| is_of_task(request)).count();
         let last = usize::from(reason != StopReason::MaxSteps);
@@ -192,6 +204,13 @@ async fn a_goal_is_changed_put_away_taken_up_and_deleted() {
     assert_eq!(listed(Some(GoalStatus::Archived)).await, [goal.agent]);
     assert_eq!(listed(Some(GoalStatus::Open)).await, [other.agent]);
     assert_eq!(listed(None).await, [goal.agent, other.agent]);
+    // An archived goal is given nothing to do.
+    let is_refused = |error: Error| matches!(error, Error::NotNow { why, .. } if why.contains("archived"));
+    assert!(is_refused(client.send(goal.agent, "Hello.", None).await.unwrap_err()));
+    assert!(is_refused(client.intervene(goal.agent, Action::Steer, Some("Go.")).await.unwrap_err()));
+    let check_in = trigger("agent_check_in");
+    assert!(is_refused(client.trigger(goal.agent, check_in, "", None).await.unwrap_err()));
+    assert_eq!(client.change_goal(goal.agent, status(GoalStatus::Archived)).await.unwrap(), away);
     let back = client.change_goal(goal.agent, status(GoalStatus::Open)).await.unwrap();
     assert_eq!(back.status, GoalStatus::Open);
     for (title, why) in [("", "is empty"), ("a\nb", "control character")] {
@@ -233,9 +252,119 @@ async fn an_owner_has_one_user_agent_also_if_many_ask_for_it_at_once() {
     assert!(ids.iter().all(|id| *id == ids[0]), "{ids:?}");
     assert_ne!(eve.user_agent().await.unwrap().id, ids[0]);
     ada.send(ids[0], "Hello.", None).await.unwrap();
-    eventually("it answers", async || model.requests(), |all| all.len() == 1).await;
-    let ended = world.ended(ids[0]).await;
-    assert_eq!((ended.status, ended.stop_reason), (Status::Succeeded, Some(StopReason::Completed)));
+    let look = async || ada.agent(ids[0]).await.unwrap().status;
+    eventually("it has answered", look, |status| *status == Status::Succeeded).await;
+    assert_eq!(model.requests().len(), 1);
     assert_eq!(ada.user_agent().await.unwrap().id, ids[0], "it stays");
+    assert_eq!(world.audit().await, []);
+}
+
+fn trigger(name: &str) -> Trigger {
+    Trigger { name: name.into(), payload: Value::Null, schedule: None }
+}
+
+/// A user agent that reads a goal for the feed, has a task look closer, and tells the user.
+fn feeding() -> ScriptedModel {
+    ScriptedModel::deciding(|request| {
+        let done =
+            request.messages.iter().filter(|message| matches!(message, Message::Assistant { .. })).count();
+        let text = format!("{:?}", request.messages);
+        Some(Ok(match done {
+            _ if request.system.starts_with("You keep the records") => Script::text("The feed of a day."),
+            _ if is_of_task(request) => Script::text("Looked closer."),
+            0 => Script::call("list_goals", json!({})),
+            1 => {
+                let at = text.find("agt_").expect("a goal is listed");
+                Script::call("read_goal", json!({ "goal": &text[at..at + 36] }))
+            }
+            2 => Script::call("create_task", json!({ "title": "Closer", "instructions": "Look closer." })),
+            _ => Script::call("send_message", json!({ "message": "Rome is planned." })),
+        }))
+    })
+}
+
+/// The feed looks across all goals of its owner, and of nobody else; its session is closed right after. What the user
+/// agent's tasks were created for is on record and changes nothing about them.
+///
+/// Shows: S4-R045, S4-R051, S4-R089, S4-R090, S4-R093, S4-R094, S4-R095, S4-R096.
+#[tokio::test]
+async fn a_feed_looks_across_all_goals_and_is_archived_right_after() {
+    let model = feeding();
+    let world = start(&model, Kinds::builtin()).await;
+    let [client, eve] = [Owner::local(), Owner::new("eve")].map(|owner| world.engine().client(owner));
+    eve.create_goal(NewGoal { title: "Secret".into(), ..trip() }, None).await.unwrap();
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    let agent = client.user_agent().await.unwrap();
+    client.trigger(agent.id, trigger("feed_generation"), "", None).await.unwrap();
+    let look = async || client.sessions(agent.id, Page::all()).await.unwrap();
+    let sessions: Vec<Session> = eventually("the session is closed", look, |all| all.len() == 1).await;
+    assert_eq!((sessions[0].reason, &*sessions[0].summary), (SessionEnd::Triggered, "The feed of a day."));
+    let requests = model.requests();
+    let last =
+        requests.iter().rev().find(|request| request.system.starts_with("You are the user's own")).unwrap();
+    let read = said(last);
+    assert!(
+        read.contains("Write the feed") && read.contains("See Rome") && read.contains("A week in <May>."),
+        "{read}"
+    );
+    assert!(!read.contains("Secret"), "{read}");
+    let task = eventually(
+        "its task has ended",
+        async || client.goal_tasks(agent.id, Page::all()).await.unwrap(),
+        |all| all.iter().any(|task| task.status.is_terminal()),
+    )
+    .await
+    .remove(0);
+    assert_eq!((task.origin.as_deref(), &*task.title), (Some("feed_generation"), "Closer"));
+    let of_task = requests.iter().find(|request| is_of_task(request)).unwrap();
+    assert!(!said(of_task).contains("feed_generation") && !said(of_task).contains("Write the feed"));
+    // A trigger that ends no session leaves it open, and one that the kind does not know needs a text.
+    client.trigger(agent.id, trigger("agent_check_in"), "", None).await.unwrap();
+    eventually(
+        "it rests",
+        async || client.agent(agent.id).await.unwrap().status,
+        |status| *status == Status::Succeeded,
+    )
+    .await;
+    assert_eq!(look().await.len(), 1);
+    let unknown = client.trigger(goal.agent, trigger("feed_generation"), "", None).await;
+    assert!(matches!(&unknown, Err(Error::Invalid(why)) if why.contains("agent_check_in")), "{unknown:?}");
+    assert_eq!(world.audit().await, []);
+}
+
+/// The times of an archived goal's schedule are left out; it goes on when the goal does.
+#[tokio::test]
+async fn the_schedules_of_an_archived_goal_are_left_out() {
+    let model = mind();
+    let world = World::builder(model.clone())
+        .tools(first_tools())
+        .kinds(quiet(Kinds::builtin()))
+        .dispatchers([])
+        .start()
+        .await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    let hour = std::time::Duration::from_secs(3600);
+    let new = NewSchedule {
+        agent: goal.agent,
+        text: String::new(),
+        trigger: trigger("agent_check_in"),
+        first: Some(world.clock().now() + hour),
+        recurrence: Recurrence::Every { seconds: 3600 },
+    };
+    let made = client.schedule(new, None).await.unwrap();
+    assert!(made.text.starts_with("Check in on this goal"), "{}", made.text);
+    let set = async |status| {
+        let change = GoalChange { status: Some(status), ..GoalChange::default() };
+        client.change_goal(goal.agent, change).await.unwrap()
+    };
+    for (status, fired, left_out) in [(GoalStatus::Archived, 0, 1), (GoalStatus::Open, 1, 1)] {
+        set(status).await;
+        world.clock().advance(hour);
+        world.engine().advance(goal.agent).await.unwrap();
+        let now: Schedule = client.record(made.id).await.unwrap();
+        assert_eq!((now.fired, now.left_out), (fired, left_out), "{status}");
+    }
+    assert_eq!(model.requests().len(), 1);
     assert_eq!(world.audit().await, []);
 }

@@ -10,8 +10,8 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Claim, Layered, MemoryStore, Page, Store, StoreLayer};
 use entourage_testkit::{FakeClock, Fault, World};
 use entourage_types::{
-    Action, Agent, AgentId, Author, ItemBody, Message, Owner, Payload, Recurrence, Schedule, ScheduleStatus,
-    Status, Time, Trigger,
+    Action, Agent, AgentId, Author, Cron, ItemBody, Message, Owner, Payload, Recurrence, Schedule,
+    ScheduleStatus, Status, Time, Trigger,
 };
 use futures::{FutureExt, future::BoxFuture};
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,13 @@ async fn started(world: &World) -> Agent {
 /// A schedule that fires every hour, for the first time in an hour.
 fn hourly(agent: AgentId, now: Time) -> NewSchedule {
     let recurrence = Recurrence::Every { seconds: 3600 };
-    NewSchedule { agent, text: "Look around.".into(), trigger: check_in(), first: now + HOUR, recurrence }
+    NewSchedule {
+        agent,
+        text: "Look around.".into(),
+        trigger: check_in(),
+        first: Some(now + HOUR),
+        recurrence,
+    }
 }
 
 /// The messages that triggers have brought to an agent.
@@ -114,6 +120,58 @@ async fn a_schedule_sets_its_agent_to_work_again_and_again() {
         assert_eq!((now.fired, now.left_out, now.due), expected);
     }
     assert_eq!(model.requests().len(), 3);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_schedule_is_fired_by_hand_once_per_key_also_while_it_is_paused() {
+    let model = answering();
+    let world = World::builder(model.clone()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
+    let (agent, person) = (started(&world).await, person(&world));
+    let made = person.schedule(hourly(agent.id, world.clock().now()), None).await.unwrap();
+    person.pause_schedule(made.id).await.unwrap();
+    let first = person.fire_schedule(made.id, Some("now")).await.unwrap();
+    assert_eq!(person.fire_schedule(made.id, Some("now")).await.unwrap(), first);
+    let unread = person.fire_schedule(made.id, None).await;
+    assert!(matches!(&unread, Err(Error::NotNow { why, .. }) if why.contains("not read")), "{unread:?}");
+    come(&world, agent.id, 1).await;
+    let now = schedule(&world, &made).await;
+    assert_eq!((now.fired, now.left_out, now.due, now.status), (1, 0, made.due, ScheduleStatus::Paused));
+    person.end_schedule(made.id).await.unwrap();
+    let ended = person.fire_schedule(made.id, None).await;
+    assert!(matches!(&ended, Err(Error::NotNow { why, .. }) if why.contains("ended")), "{ended:?}");
+    assert_eq!(
+        person.fire_schedule(made.id, Some("now")).await.unwrap(),
+        first,
+        "what was done is not refused"
+    );
+    assert_eq!(world.audit().await, []);
+}
+
+/// By the clocks of a place a schedule keeps its time of day when the clocks change, and not twenty-four hours.
+#[tokio::test]
+async fn a_schedule_by_the_clocks_of_a_place_keeps_its_time_of_day() {
+    let world = World::builder(answering()).kinds(one_kind(|_| {})).dispatchers([]).start().await;
+    let (agent, person) = (started(&world).await, person(&world));
+    let to =
+        async |time: &str| world.clock().advance(time.parse::<Time>().unwrap().since(world.clock().now()));
+    to("2026-10-23T12:00:00Z").await;
+    let daily = |zone: &str| NewSchedule {
+        first: None,
+        recurrence: Recurrence::Cron(Cron { expression: "30 7 * * *".into(), zone: zone.into() }),
+        ..hourly(agent.id, world.clock().now())
+    };
+    let made = person.schedule(daily("Europe/Berlin"), Some("daily")).await.unwrap();
+    assert_eq!(person.schedule(daily("Europe/Berlin"), Some("daily")).await.unwrap(), made);
+    for (times, due) in
+        ["2026-10-24T05:30:00Z", "2026-10-25T06:30:00Z", "2026-10-26T06:30:00Z"].iter().enumerate()
+    {
+        assert_eq!(schedule(&world, &made).await.due.to_string(), *due);
+        to(due).await;
+        come(&world, agent.id, times + 1).await;
+    }
+    let refused = person.schedule(daily("Mars/North"), None).await;
+    assert!(matches!(&refused, Err(Error::Invalid(why)) if why.contains("no time zone")), "{refused:?}");
     assert_eq!(world.audit().await, []);
 }
 

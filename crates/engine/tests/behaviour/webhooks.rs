@@ -468,6 +468,8 @@ async fn deliveries_whose_hints_are_lost_are_read_from_the_store() {
             group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

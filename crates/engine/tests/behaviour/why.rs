@@ -173,6 +173,8 @@ impl Rows {
             group: None,
             kind: "researcher".into(),
             instruction: "look".into(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

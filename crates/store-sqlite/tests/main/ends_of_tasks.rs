@@ -25,6 +25,8 @@ fn task(agent: &Agent, on_end: OnEnd) -> Task {
         group: None,
         kind: "helper".to_owned(),
         instruction: "Dig.".to_owned(),
+        title: String::new(),
+        origin: None,
         status: Status::Queued,
         result: None,
         post: None,

@@ -100,6 +100,8 @@ async fn every_view_shows_names_and_readable_times() {
         group: None,
         kind: "digger".to_owned(),
         instruction: "dig a hole".to_owned(),
+        title: String::new(),
+        origin: None,
         status: Status::Succeeded,
         result: Some(TaskResult::Text("dug".to_owned())),
         post: None,

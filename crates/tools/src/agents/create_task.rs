@@ -1,7 +1,7 @@
 //! `create_task`: a task that an agent of its own works on, while the caller goes on.
 
 use async_trait::async_trait;
-use entourage_types::{ResultSource, ToolSpec, tool_names};
+use entourage_types::{CreatedTasks, ResultSource, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,8 +11,8 @@ use crate::{Caller, Context, Delegate, Effect, Error, Outcome, Result, Target, T
 
 const NAME: &str = tool_names::CREATE_TASK;
 
-/// Creates a task (S4): a new agent of the caller's first peer begins to work on it at once. What its end does to the
-/// caller is said by the caller's kind.
+/// Creates a task (S4): a new agent begins to work on it at once. The caller's kind says of which kind that is, and what
+/// the end of the task does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CreateTask;
 
@@ -32,10 +32,7 @@ impl Tool for CreateTask {
     }
 
     fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
-        let is_listed = caller.kind.tools.iter().flatten().any(|tool| tool == NAME);
-        if !is_listed || caller.peers.is_empty() {
-            return None;
-        }
+        caller.kind.tasks.as_ref()?;
         let description = "Create a task that is worked on in the background, beginning now. You go on at once; the task, \
                            and later what it came to, stands in <tasks>.";
         Some(spec_of::<Arguments>(NAME, description))
@@ -53,10 +50,9 @@ impl Tool for CreateTask {
         let Arguments { title, instructions } = parse(NAME, arguments)?;
         let title = filled(NAME, "title", title)?;
         let text = filled(NAME, "instructions", instructions)?;
-        let Some(kind) = context.kind.peers.first().cloned() else {
+        let Some(CreatedTasks { kind, on_end }) = context.kind.tasks.clone() else {
             return Err(Error::NotAllowed("you cannot create tasks".to_owned()));
         };
-        let on_end = context.kind.on_task_end.into();
-        Ok(Outcome::Delegate(Delegate { to: Target::New { kind, title }, text, on_end }))
+        Ok(Outcome::Delegate(Delegate { to: Target::New { kind, title }, text, on_end: on_end.into() }))
     }
 }

@@ -54,7 +54,7 @@ impl Run<'_> {
             }
             Target::New { kind, title } => (kind, title, None),
         };
-        let (mut child, is_new) = self.worker(&kind, title, thread).await?;
+        let (mut child, is_new) = self.worker(&kind, title.clone(), thread).await?;
         let kept = self.engine.keep_thread(&mut child, is_new, None).await.map_err(not_kept)?;
         let (at, task) = (self.engine.now(), TaskId::new());
         let body = PostBody::Message {
@@ -75,7 +75,9 @@ impl Run<'_> {
             on_end: work.on_end,
             group: (work.on_end == OnEnd::Join).then(|| calls[0].id),
             kind: child.kind.clone(),
+            title,
             instruction: work.text,
+            origin: self.triggers().next().map(|trigger| trigger.name.clone()),
             status: Status::Queued,
             result: None,
             post: Some(post.id),
@@ -212,7 +214,7 @@ impl Run<'_> {
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = self.engine.store();
         let scope = self.scope();
-        if !self.kind.peers.iter().any(|peer| peer == kind) {
+        if !self.kind.may_delegate_to(kind) {
             let peers = self.kind.peers.join(", ");
             return Err(
                 CallRejected(format!("you cannot write to `{kind}`; you can write to: {peers}")).into()

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use entourage_store::Write;
 use entourage_types::{
-    Action, Agent, Digest, Item, ItemBody, Kind, Post, PostBody, Record, Session, SessionEnd, SessionId,
-    Sessions, Status, StopReason, Time, WakeupId,
+    Action, Agent, Author, Digest, Item, ItemBody, Kind, Message, Post, PostBody, Record, Session,
+    SessionEnd, SessionId, Sessions, Status, StopReason, Time, WakeupId,
 };
 
 use crate::prompt::{self, SummaryOf, View};
@@ -20,11 +20,30 @@ const WORDS: usize = 200_000;
 
 const SUMMARY: SummaryRequest = SummaryRequest { of: SummaryOf::Session, max_chars: 1_000 };
 
-/// Whether a session without a run has been idle for as long as the agent's kind says.
-pub(crate) fn is_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) -> bool {
-    ends_by_idleness(agent, kind)
-        && items.last().is_some_and(|last| now.since(last.at) >= idleness(kind))
-        && items.iter().any(is_said)
+/// Why the session of an agent without a run is over, if it is: a trigger said so, or it has been idle for as long as
+/// the agent's kind says.
+pub(crate) fn is_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) -> Option<SessionEnd> {
+    if !items.iter().any(is_said) {
+        return None;
+    }
+    if agent.status == Status::Succeeded && ends_by_trigger(agent, kind, items) {
+        return Some(SessionEnd::Triggered);
+    }
+    let last = items.last()?;
+    (ends_by_idleness(agent, kind) && now.since(last.at) >= idleness(kind)).then_some(SessionEnd::Idle)
+}
+
+/// Whether the last run read a trigger that ends the session.
+fn ends_by_trigger(agent: &Agent, kind: &Kind, items: &[Item]) -> bool {
+    let Some(last) = items.last().filter(|_| agent.works_for.is_person() && !kind.triggers.is_empty()) else {
+        return false;
+    };
+    items.iter().rev().take_while(|item| item.run == last.run).any(|item| {
+        let ItemBody::Message(Message { from: Author::Trigger { trigger }, .. }) = &item.body else {
+            return false;
+        };
+        kind.triggers.get(&trigger.name).is_some_and(|rule| rule.ends_session)
+    })
 }
 
 fn ends_by_idleness(agent: &Agent, kind: &Kind) -> bool {
@@ -48,8 +67,10 @@ impl Run<'_> {
         let reason = match self.is_asked_to_close().await? {
             true => SessionEnd::Asked,
             false if self.control.is_hurried() => return Ok(()),
-            false if is_over(&self.agent, &self.kind, self.items(), self.moment()) => SessionEnd::Idle,
-            false => return Ok(()),
+            false => match is_over(&self.agent, &self.kind, self.items(), self.moment()) {
+                Some(reason) => reason,
+                None => return Ok(()),
+            },
         };
         // Without a message or turn there is nothing to close.
         if self.items().iter().any(is_said) { Box::pin(self.archive(reason)).await } else { Ok(()) }
@@ -125,10 +146,16 @@ impl Run<'_> {
         self.offered.renew_position(self.transcript.items(), self.engine, &self.agent, &self.kind);
     }
 
-    /// Returns the wake-up that closes the session unless something happens before.
+    /// Returns the wake-up that closes the session, at once or unless something happens before.
     pub(in crate::run) fn idle_wakeup(&self, at: Time) -> Option<Write> {
-        ends_by_idleness(&self.agent, &self.kind)
-            .then(|| self.wake_by(idle_id(&self.agent), at + idleness(&self.kind)))
+        let due = if ends_by_trigger(&self.agent, &self.kind, self.items()) {
+            at
+        } else if ends_by_idleness(&self.agent, &self.kind) {
+            at + idleness(&self.kind)
+        } else {
+            return None;
+        };
+        Some(self.wake_by(idle_id(&self.agent), due))
     }
 }
 

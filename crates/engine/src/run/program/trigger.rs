@@ -1,6 +1,6 @@
 //! What a trigger brought to the program.
 
-use entourage_types::{Author, ItemBody, Payload};
+use entourage_types::{Author, ItemBody, Message, Payload, Trigger};
 
 use crate::run::{Interrupt, Result, Run};
 
@@ -10,17 +10,18 @@ impl Run<'_> {
     /// # Errors
     /// If a trigger of this name has another payload.
     pub fn trigger<P: Payload>(&self) -> Result<Option<P>> {
-        let own = self.items().iter().rev().filter(|item| item.run == self.record.id);
-        let triggers = own.filter_map(|item| match &item.body {
-            ItemBody::Message(message) => match &message.from {
-                Author::Trigger { trigger } if trigger.name == P::NAME => Some(trigger),
-                _ => None,
-            },
-            _ => None,
-        });
-        let Some(last) = triggers.into_iter().next() else { return Ok(None) };
+        let Some(last) = self.triggers().find(|trigger| trigger.name == P::NAME) else { return Ok(None) };
         last.read().map_err(|error| {
             Interrupt::failed(format!("the payload of the trigger `{}` cannot be read: {error}", P::NAME))
+        })
+    }
+
+    /// The triggers that the run has read, the last one first.
+    pub(in crate::run) fn triggers(&self) -> impl Iterator<Item = &Trigger> {
+        let own = self.items().iter().rev().filter(|item| item.run == self.record.id);
+        own.filter_map(|item| match &item.body {
+            ItemBody::Message(Message { from: Author::Trigger { trigger }, .. }) => Some(&**trigger),
+            _ => None,
         })
     }
 }

@@ -63,7 +63,8 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("reply", reply(kind)),
         ("input", kind.input.to_string()),
         ("on limit", kind.on_limit.to_string()),
-        ("task ends", kind.on_task_end.to_string()),
+        ("tasks", tasks(kind)),
+        ("triggers", triggers(kind)),
         ("guardrails", guardrails(kind)),
         ("sampling", kind.temperature.map_or_else(|| "the default".into(), |t| format!("temperature {t}"))),
         ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),
@@ -96,6 +97,23 @@ fn runs(kind: &Kind, in_use: Option<&Used>) -> String {
     };
     let runs = used.runs();
     if runs.is_empty() { "none open".into() } else { runs }
+}
+
+/// The tasks that a kind's agents create.
+fn tasks(kind: &Kind) -> String {
+    kind.tasks
+        .as_ref()
+        .map_or_else(|| "none".into(), |tasks| format!("{}; the end of one is {}", tasks.kind, tasks.on_end))
+}
+
+/// What sets a kind's agents to work without a message.
+fn triggers(kind: &Kind) -> String {
+    let named: Vec<String> = kind
+        .triggers
+        .iter()
+        .map(|(name, rule)| format!("{name}{}", if rule.ends_session { " (ends the session)" } else { "" }))
+        .collect();
+    if named.is_empty() { "none".into() } else { named.join(", ") }
 }
 
 /// The effects of tools that a kind declares.

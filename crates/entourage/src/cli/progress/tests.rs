@@ -71,6 +71,8 @@ impl HandmadeTree {
             group: None,
             kind: "worker".into(),
             instruction: "…".into(),
+            title: String::new(),
+            origin: None,
             status: Status::Queued,
             result: None,
             post: None,

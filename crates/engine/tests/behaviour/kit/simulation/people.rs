@@ -199,7 +199,7 @@ impl People {
             }
             1 | 2 => {
                 let seconds = 60 + self.dice.below(200) as u64;
-                let first = node.clock().now() + std::time::Duration::from_secs(seconds);
+                let first = Some(node.clock().now() + std::time::Duration::from_secs(seconds));
                 let recurrence =
                     if self.dice.chance(50) { Recurrence::Once } else { Recurrence::Every { seconds } };
                 let new = NewSchedule { agent, text: text.clone(), trigger, first, recurrence };

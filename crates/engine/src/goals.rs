@@ -1,0 +1,48 @@
+//! Goals that are put away: until they are taken up again, their agents are given nothing to do.
+
+use entourage_store::{Error as StoreError, Expect};
+use entourage_types::{Agent, AgentId, EntityKind, Goal, GoalStatus, Scope, Section};
+
+use crate::{Engine, Error, Result};
+
+/// Why an agent takes nothing up.
+const ARCHIVED: &str = "its goal is archived; unarchive it first";
+
+impl Engine {
+    /// Returns what a commit expects that gives an agent something to do: the goal that it works for is open. Nothing for
+    /// agents that work for no goal.
+    ///
+    /// # Errors
+    /// [`Error::NotNow`] if the goal is archived.
+    pub(crate) async fn open_goal(&self, agent: &Agent) -> Result<Option<Expect>> {
+        match self.goal_status(agent).await? {
+            Some(GoalStatus::Archived) => Err(archived(agent.id)),
+            Some(GoalStatus::Open) => Ok(Some(Expect::status::<Goal>(agent.root, GoalStatus::Open))),
+            None => Ok(None),
+        }
+    }
+
+    /// The status of the goal that an agent works for; none if it works for no goal. Only agents that read their goal are
+    /// looked at: for all others this reads nothing.
+    pub(crate) async fn goal_status(&self, agent: &Agent) -> Result<Option<GoalStatus>> {
+        let kind = self.kinds().get(&agent.kind);
+        if !kind.is_some_and(|kind| kind.context.sections.contains(&Section::Goal)) {
+            return Ok(None);
+        }
+        let goal: Option<Goal> = self.store().record(&Scope::from(&agent.owner), agent.root).await?;
+        Ok(goal.map(|goal| goal.status))
+    }
+}
+
+/// The error of who would give an agent of an archived goal something to do.
+fn archived(agent: AgentId) -> Error {
+    Error::NotNow { agent, why: ARCHIVED }
+}
+
+/// What a store's refusal means to who would give this agent something to do: its goal may have been archived meanwhile.
+pub(crate) fn refused(agent: AgentId, error: Error) -> Error {
+    match error {
+        Error::Store(StoreError::NotInStatus { kind: EntityKind::GOAL, .. }) => archived(agent),
+        error => error,
+    }
+}
