@@ -64,10 +64,10 @@ pub use client::{
     Block, BudgetState, Cause, ChatMessage, Child, Client, DiffHunk, DiffLine, DocumentDiff, EarlierMessage,
     EngineState, Entry, EventFilter, EventPage, ExpectedVersion, ExplorationInput, ExportedFile,
     FailedAttempt, FoundDocument, FoundInconsistency, GateRecord, GoalChange, JobRecord, KindUsage,
-    KindVersion, Link, MOST_GRANTED_AT_ONCE, Narrowed, NestedRunRef, NewAct, NewAgent, NewExploration,
-    NewGoal, NewProject, NewSchedule, OnceKey, Overrides, PageEnd, PageLimit, PastAgent, PastTree, Posted,
-    PrefixBreak, ProjectChange, ProjectExport, ProjectMessage, QuestionFilter, RebuiltRequest,
-    ReceiverRecord, Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket,
+    KindVersion, Link, MOST_GRANTED_AT_ONCE, ModelCall, Narrowed, NestedRunRef, NewAct, NewAgent,
+    NewExploration, NewGoal, NewProject, NewSchedule, OnceKey, Overrides, PageEnd, PageLimit, PastAgent,
+    PastTree, Posted, PrefixBreak, ProjectChange, ProjectExport, ProjectMessage, QuestionFilter,
+    RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket,
     TranscriptRenderer, TreeUsage, Why, explorer, file_names,
 };
 pub use clock::{Clock, SystemClock};

@@ -34,10 +34,11 @@ impl Reader {
 #[async_trait]
 impl entourage_tools::Reader for Reader {
     async fn records(&self, query: RecordQuery) -> Result<Vec<Entity>> {
-        let RecordQuery { records, of, name, words, with_texts, newest_first, skip, limit } = query;
+        let RecordQuery { records, of, name, since, words, with_texts, newest_first, skip, limit } = query;
         readable(records.kind())?;
         let (root, parent) = match of {
-            RecordScope::Agent => (None, Some(self.agent.into())),
+            // Its records are in its tree, by which the words are found.
+            RecordScope::Agent => (words.is_some().then_some(self.root), Some(self.agent.into())),
             RecordScope::Below(parent) => (None, Some(parent)),
             RecordScope::Tree => (Some(self.root), None),
             RecordScope::InTree(top) => (Some(top), None),
@@ -47,6 +48,7 @@ impl entourage_tools::Reader for Reader {
             root,
             parent,
             name,
+            since,
             text: words,
             with_texts,
             page: Page { skip, limit, newest_first, bytes: BYTES, ..Page::default() },

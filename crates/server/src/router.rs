@@ -32,7 +32,7 @@ use crate::{
     connections::Limits,
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked, with_detail},
-    routes::{Routes, accounts, chats, document_agent, explorer, openapi, operations, v1, webhook},
+    routes::{Routes, accounts, chats, document_agent, explorer, goals, openapi, operations, v1, webhook},
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -52,6 +52,7 @@ pub(crate) fn described() -> OpenApiRouter<AppState> {
         .merge(all(accounts::ROUTES))
         .merge(all(v1::ROUTES))
         .merge(all(chats::ROUTES))
+        .merge(all(goals::ROUTES))
         .merge(all(explorer::ROUTES))
         .merge(all(document_agent::ROUTES))
 }
@@ -91,7 +92,7 @@ pub(crate) fn router_of(
     let accounts = Accounts::new(settings)?.map(Arc::new);
     let state = AppState { engine, senders, accounts, installation, heartbeat, streams, seal, shutdown };
     let bearer_state = Bearer::new(&settings.auth)?;
-    let known = [v1::ROUTES, chats::ROUTES, explorer::ROUTES].concat();
+    let known = [v1::ROUTES, chats::ROUTES, goals::ROUTES, explorer::ROUTES].concat();
     let (mut known, mut open) = (served(&known), served(webhook::ROUTES));
     if settings.metrics_need_token {
         known = known.merge(served(&[operations::measured]));

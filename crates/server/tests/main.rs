@@ -24,6 +24,7 @@ mod few_of_many;
 mod finding;
 mod first;
 mod forged;
+mod goal_threads;
 mod greedy;
 mod idempotency;
 mod installed;

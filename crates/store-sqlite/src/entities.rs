@@ -1,7 +1,7 @@
 //! Entities, and the search for them by words.
 
 use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
-use entourage_types::{Entity, EntityKind, Owner, Parent, Scope, UniqueName};
+use entourage_types::{Entity, EntityKind, Owner, Parent, Scope, Time, UniqueName};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
 use crate::{
@@ -181,6 +181,7 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("parent = ?", query.parent.as_ref())
         .only(IN_BRANCH, query.branch)
         .only("name = ?", query.name.as_ref().map(UniqueName::as_str))
+        .only("updated >= ?", query.since.map(Time::micros))
         .only("status = ?", query.records.status())
 }
 

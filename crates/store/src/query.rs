@@ -2,7 +2,7 @@
 
 use entourage_types::{
     AgentId, AgentKey, EventName, Parent, Record, RecordSelector, RunId, ShownStatus, StopReason, Tally,
-    UniqueName, WaitingOn,
+    Time, UniqueName, WaitingOn,
 };
 
 /// A page of a list: how many rows, and after which row.
@@ -145,6 +145,8 @@ pub struct EntityQuery {
     pub name: Option<UniqueName>,
     /// With this number. Only for projects, documents and chats about these, which have one in their JSON.
     pub number: Option<u64>,
+    /// That last changed at this time or later.
+    pub since: Option<Time>,
     /// With all of these words, or the first ones if there are many. Any text is safe, because none of it is
     /// query syntax.
     pub text: Option<String>,
@@ -180,6 +182,7 @@ impl EntityQuery {
             branch: None,
             name: None,
             number: None,
+            since: None,
             text: None,
             with_texts: false,
             soonest_first: false,

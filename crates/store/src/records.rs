@@ -1,6 +1,6 @@
 //! Records read by their type: a store itself knows only entities.
 
-use entourage_types::{AgentId, Entity, Parent, Record, Scope, UniqueName};
+use entourage_types::{AgentId, Entity, Parent, Record, Scope, Time, UniqueName};
 
 use crate::{EntityQuery, Error, Page, Result, Store};
 
@@ -18,6 +18,8 @@ pub struct RecordFilter<R: Record> {
     pub number: Option<u64>,
     /// In this status.
     pub status: Option<R::Status>,
+    /// That last changed at this time or later.
+    pub since: Option<Time>,
     /// With all of these words, the last of which may be a prefix. Unless the page is newest first, the best
     /// matches come first, and of the page only its limit counts.
     pub words: Option<String>,
@@ -47,6 +49,7 @@ impl<R: Record> Default for RecordFilter<R> {
             name: None,
             number: None,
             status: None,
+            since: None,
             words: None,
             with_texts: false,
             soonest_first: false,
@@ -90,13 +93,26 @@ impl<R: Record> From<RecordFilter<R>> for EntityQuery {
             name,
             number,
             status,
+            since,
             words,
             with_texts,
             soonest_first,
             page,
         } = filter;
         let records = status.map_or_else(Self::records::<R>, Self::in_status::<R>);
-        Self { root, parent, branch, name, number, text: words, with_texts, soonest_first, page, ..records }
+        Self {
+            root,
+            parent,
+            branch,
+            name,
+            number,
+            since,
+            text: words,
+            with_texts,
+            soonest_first,
+            page,
+            ..records
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a tool may read of the store.
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, Entity, EntityKind, Parent, Record, RecordSelector, UniqueName};
+use entourage_types::{AgentId, Entity, EntityKind, Parent, Record, RecordSelector, Time, UniqueName};
 
 use crate::{Error, Result};
 
@@ -27,6 +27,8 @@ pub struct RecordQuery {
     pub of: RecordScope,
     /// With this name.
     pub name: Option<UniqueName>,
+    /// That last changed at this time or later.
+    pub since: Option<Time>,
     /// With all of these words; the last one may be a prefix.
     pub words: Option<String>,
     /// Also reads the texts by which the records are found, for nouns that keep their long text nowhere else.
@@ -72,6 +74,7 @@ impl RecordQuery {
             records,
             of,
             name: None,
+            since: None,
             words: None,
             with_texts: false,
             newest_first: false,

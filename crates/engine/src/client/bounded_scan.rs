@@ -109,8 +109,9 @@ impl Client {
     /// A page of records, newest first, with words or in a status that no index serves.
     pub(super) async fn searched<R: Record>(&self, filter: RecordFilter<R>) -> Result<Narrowed<R>> {
         let store = self.engine.store();
-        let wide = RecordFilter { words: None, status: None, ..filter.clone() };
-        let looks = (filter.words.is_some() || filter.status.is_some()).then_some(SEARCHED);
+        let wide = RecordFilter { words: None, status: None, since: None, ..filter.clone() };
+        let looks =
+            (filter.words.is_some() || filter.status.is_some() || filter.since.is_some()).then_some(SEARCHED);
         let read = |filter: &RecordFilter<R>, page| {
             let filter = RecordFilter { page, ..filter.clone() };
             store.records(&self.scope, filter)

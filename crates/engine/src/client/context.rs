@@ -127,7 +127,10 @@ impl Client {
     }
 
     /// The items of an agent's open session.
-    async fn session_items(&self, agent: &Agent) -> Result<Vec<Item>> {
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn session_items(&self, agent: &Agent) -> Result<Vec<Item>> {
         let before = self.engine.memory(agent).latest_sessions(1).await?;
         let from = before.first().map_or(0, |session| session.items.1 + 1);
         let query = ItemQuery::of(agent.id, from, u32::MAX);

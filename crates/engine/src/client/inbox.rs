@@ -34,7 +34,10 @@ impl Client {
     }
 
     /// Whether an agent is at work, or has something to read.
-    pub(super) async fn is_at_work(&self, agent: &Agent) -> Result<bool> {
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn is_at_work(&self, agent: &Agent) -> Result<bool> {
         let works = |agent: &Agent| matches!(agent.status, Status::Running | Status::Waiting);
         Ok(works(agent) || self.with_empty_inbox(agent).await?.is_none_or(|agent| works(&agent)))
     }

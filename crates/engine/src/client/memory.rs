@@ -1,7 +1,9 @@
 //! What agents remember, for their owner to see.
 
 use entourage_store::{Page, RecordFilter};
-use entourage_types::{Action, AgentId, Intervention, Learning, LearningStatus, Note, Parent, Session};
+use entourage_types::{
+    Action, AgentId, Intervention, Learning, LearningStatus, Note, Parent, Session, Timeframe,
+};
 
 use super::{Client, Narrowed};
 use crate::Result;
@@ -56,6 +58,24 @@ impl Client {
         };
         let root = found.map(|agent| agent.root);
         self.searched(RecordFilter { root, parent, words, page, ..RecordFilter::default() }).await
+    }
+
+    /// A page of the closed sessions of an agent, newest first: of those that were closed within a time, with all of these
+    /// words in what was said in them, if any are given.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn sessions_within(
+        &self,
+        agent: AgentId,
+        words: Option<String>,
+        timeframe: Timeframe,
+        page: Page,
+    ) -> Result<Narrowed<Session>> {
+        let agent = self.agent(agent).await?;
+        let since = timeframe.since(self.engine.now());
+        let (root, parent) = (words.is_some().then_some(agent.root), Some(agent.id.into()));
+        self.searched(RecordFilter { root, parent, since, words, page, ..RecordFilter::default() }).await
     }
 
     /// A page of learnings, newest first: of one tree or of all, in one status or in any, with all of these words.

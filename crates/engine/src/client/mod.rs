@@ -23,6 +23,7 @@ mod intervene;
 mod kinds;
 mod last_words;
 mod memory;
+mod model_calls;
 mod nested_runs;
 mod news;
 mod operator;
@@ -67,6 +68,7 @@ pub use explorer::{
 pub use find::{AgentFilter, Child, RunFilter};
 pub use goals::{GoalChange, NewGoal};
 pub use kinds::{KindUsage, KindVersion};
+pub use model_calls::ModelCall;
 pub use nested_runs::NestedRunRef;
 pub use operator::{EngineState, FoundInconsistency, GateRecord, JobRecord};
 pub use page::{PageEnd, PageLimit};

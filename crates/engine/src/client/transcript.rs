@@ -143,6 +143,15 @@ impl Client {
         Ok((entries, next))
     }
 
+    /// The messages of the person that an agent has not read yet, oldest first.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn unread(&self, agent: AgentId) -> Result<Vec<Entry>> {
+        let agent = self.agent(agent).await?;
+        Ok(self.inbox(&agent).await?.iter().filter_map(TranscriptRenderer::unread).collect())
+    }
+
     /// The questions of an agent and of all below it that were asked from `since` on and before `until`, newest first:
     /// those of this page, and one more if there are more. It looks at a part of the tree's questions at a time, and at
     /// none that are older.

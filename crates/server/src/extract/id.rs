@@ -30,22 +30,22 @@ where
     }
 }
 
-/// The id and the number behind it in a path.
-pub(crate) struct IdAndNumber<T>(pub(crate) T, pub(crate) u64);
+/// The two ids in a path, or an id and a [`Number`].
+pub(crate) struct Ids<T, U>(pub(crate) T, pub(crate) U);
 
-impl<T, S> FromRequestParts<S> for IdAndNumber<T>
+impl<T, U, S> FromRequestParts<S> for Ids<T, U>
 where
     T: FromStr<Err: Display> + Display + Send,
+    U: FromStr<Err: Display> + Send,
     S: Send + Sync,
 {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let Path((id, number)) = Path::<(String, String)>::from_request_parts(parts, state).await?;
-        let id: T = parsed(parts, 0, id).await?;
-        tracing::Span::current().record("id", tracing::field::display(&id));
-        let Number(number) = parsed(parts, 1, number).await?;
-        Ok(Self(id, number))
+        let Path((first, second)) = Path::<(String, String)>::from_request_parts(parts, state).await?;
+        let first: T = parsed(parts, 0, first).await?;
+        tracing::Span::current().record("id", tracing::field::display(&first));
+        Ok(Self(first, parsed(parts, 1, second).await?))
     }
 }
 

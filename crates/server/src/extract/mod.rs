@@ -9,7 +9,7 @@ mod key;
 
 pub(crate) use caller::Caller;
 pub(crate) use filter::Filter;
-pub(crate) use id::{Id, IdAndNumber, Names, Number};
+pub(crate) use id::{Id, Ids, Names, Number};
 pub(crate) use if_match::{IfMatch, IfMatchAny};
 pub(crate) use json::{Body, Object};
 pub(crate) use key::{IDEMPOTENCY_KEY, IdempotencyKey};

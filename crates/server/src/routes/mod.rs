@@ -7,6 +7,7 @@ pub(crate) mod document_agent;
 mod download;
 pub(crate) mod explorer;
 pub(crate) mod failures;
+pub(crate) mod goals;
 pub(crate) mod openapi;
 pub(crate) mod operations;
 pub(crate) mod sse;

@@ -44,6 +44,8 @@ use crate::{
         (name = "chats", description = "An orchestrator that leads a chat, and its sub-agents."),
         (name = "document agent", description = "An agent that edits the documents of a project. Ids are integers, \
             requests fail with `{\"detail\": …}`, and lists are in the order of their ids."),
+        (name = "goals", description = "Goals that an agent works towards for months, their tasks, and the one agent of \
+            the user: threads of messages, streamed."),
         (name = "documents", description = "Projects, documents with versions, and messages about them."),
         (name = "explorations", description = "Agents that explore, in one tree: streamed, overridden, answered."),
         (name = "agencies", description = "Agencies: a chart of agents, asked as one, by response or stream."),
@@ -108,6 +110,7 @@ const HOME: &str = concat!(
     "/openapi.json  describes the API: every path, what it takes and answers\n",
     "/v1/agents     agents; POST {\"message\": \"...\"} creates one\n",
     "/api/chats     chats with an orchestrator\n",
+    "/api/goals     goals, each with an agent of its own\n",
     "/healthz       204 while the process is up\n",
     "/readyz        204 when the store answers\n",
     "/metrics       metrics for Prometheus\n\n",

@@ -11,6 +11,7 @@ pub(crate) mod document_agent;
 mod entry;
 pub(crate) mod explorer;
 mod find;
+pub(crate) mod goals;
 mod job;
 mod kind;
 mod news;

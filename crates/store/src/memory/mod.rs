@@ -272,6 +272,7 @@ impl Store for MemoryStore {
                 && query.branch.is_none_or(|top| rows.is_in_branch(entity, top))
                 && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
                 && query.number.is_none_or(|number| number_of(&entity.body) == Some(number))
+                && query.since.is_none_or(|since| entity.updated >= since)
                 && query.records.status().is_none_or(|status| status == entity.status)
         };
         let bare = |mut found: Vec<Entity>| {

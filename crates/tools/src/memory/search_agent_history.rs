@@ -1,8 +1,8 @@
 //! `search_agent_history`: finds closed sessions.
 
 use async_trait::async_trait;
-use entourage_types::{ResultSource, Session, Time, ToolSpec, tool_names};
-use schemars::JsonSchema;
+use entourage_types::{ResultSource, Session, Time, Timeframe, ToolSpec, tool_names};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -10,11 +10,7 @@ use crate::{Caller, Context, Effect, Outcome, RecordQuery, RecordScope, Result, 
 
 const NAME: &str = tool_names::SEARCH_AGENT_HISTORY;
 /// The maximum number of sessions.
-const LIMIT: usize = 5;
-/// How many sessions are read in search of those since a given time.
-const READ: u32 = 50;
-/// A day in microseconds.
-const DAY: i64 = 24 * 60 * 60 * 1_000_000;
+const LIMIT: u32 = 5;
 
 /// Finds closed sessions of the caller by the words in them.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,31 +22,12 @@ struct Arguments {
     query: String,
     /// How far back to look; as far as there is when left out.
     #[serde(default)]
+    #[schemars(schema_with = "timeframes")]
     timeframe: Timeframe,
 }
 
-#[derive(Deserialize, JsonSchema, Clone, Copy, Default)]
-#[serde(rename_all = "snake_case")]
-enum Timeframe {
-    LastDay,
-    LastWeek,
-    LastMonth,
-    LastYear,
-    #[default]
-    All,
-}
-
-impl Timeframe {
-    fn since(self, now: Time) -> Time {
-        let days = match self {
-            Self::LastDay => 1,
-            Self::LastWeek => 7,
-            Self::LastMonth => 31,
-            Self::LastYear => 366,
-            Self::All => return Time::from_micros(0),
-        };
-        Time::from_micros(now.micros() - days * DAY)
-    }
+fn timeframes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": Timeframe::WORDS })
 }
 
 #[async_trait]
@@ -85,18 +62,16 @@ impl Tool for SearchAgentHistory {
 
 /// Returns the caller's sessions that were closed at `since` or later: the best matches for the words, or the
 /// latest if there are no words.
-async fn sessions(context: &Context, words: &str, since: Time) -> Result<Vec<Session>> {
+async fn sessions(context: &Context, words: &str, since: Option<Time>) -> Result<Vec<Session>> {
     let words = Some(words.to_owned()).filter(|words| !words.is_empty());
     let query = RecordQuery {
         newest_first: words.is_none(),
         words,
-        limit: READ,
+        since,
+        limit: LIMIT,
         ..RecordQuery::of::<Session>(RecordScope::Agent)
     };
-    let mut found: Vec<Session> = find(&*context.reader, query).await?;
-    found.retain(|session| session.completed >= since);
-    found.truncate(LIMIT);
-    Ok(found)
+    find(&*context.reader, query).await
 }
 
 fn section(session: &Session) -> String {

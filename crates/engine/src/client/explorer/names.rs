@@ -6,6 +6,8 @@ use entourage_store::{Page, RecordFilter, Versioned};
 use entourage_types::{Agent, AgentId, AgentName, Annotations};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
+use serde_json::{Map, Value};
+
 use super::active::LOOKED_UP;
 use crate::{Client, Error, Result};
 
@@ -105,6 +107,14 @@ impl Client {
         let holder = self.holder(&name).await?;
         let is_its_own = holder.is_some_and(|holder| holder.record.agent == agent);
         Ok(if is_its_own { name } else { agent.to_string() })
+    }
+
+    /// What the caller of an agent keeps with it (S3-R095).
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn metadata(&self, agent: &Agent) -> Result<Map<String, Value>> {
+        Ok(self.annotations(agent).await?.record.metadata)
     }
 
     /// What was set of an agent, with the version of that; nothing has the version 0.

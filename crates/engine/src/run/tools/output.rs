@@ -2,7 +2,8 @@
 //! run.
 
 use entourage_types::{
-    CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall, tool_names,
+    Author, CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall,
+    tool_names,
 };
 
 use crate::run::{Result, Run};
@@ -102,12 +103,29 @@ impl Run<'_> {
     /// Whether only what is sent to the user is an answer, and nothing was sent.
     fn is_unsent(&self) -> bool {
         let sends = self.kind.reply == Reply::SendMessage && self.offered.position().works_for.is_person();
-        sends && self.offered.tools().named(tool_names::SEND_MESSAGE).is_ok() && self.last_said().is_none()
+        sends
+            && !self.was_set_to_work_by_itself()
+            && self.offered.tools().named(tool_names::SEND_MESSAGE).is_ok()
+            && self.last_said().is_none()
+    }
+
+    /// Whether the run has read triggers and nothing else: nobody wrote, so nobody waits for an answer.
+    fn was_set_to_work_by_itself(&self) -> bool {
+        let own = self.items().iter().filter(|item| item.run == self.record.id);
+        let mut read = own.filter_map(|item| match &item.body {
+            ItemBody::Message(message) => Some(&message.from),
+            _ => None,
+        });
+        read.next().is_some_and(|first| is_trigger(first) && read.all(is_trigger))
     }
 
     fn was_asked_to_send(&self) -> bool {
         self.items().iter().any(|item| item.run == self.record.id && is_unsent(item))
     }
+}
+
+fn is_trigger(author: &Author) -> bool {
+    matches!(author, Author::Trigger { .. })
 }
 
 /// Whether an item is the notice that nothing was sent.

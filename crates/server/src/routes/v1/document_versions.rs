@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures, Stale, documents::tagged};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IdAndNumber, IfMatch},
+    extract::{Body, Caller, Filter, Id, Ids, IfMatch, Number},
     page::Paging,
     state::AppState,
     views,
@@ -50,7 +50,7 @@ async fn list(
     ),
     responses((status = 200, description = "The version.", body = DocumentVersion), Failures)
 )]
-async fn get(caller: Caller, IdAndNumber(id, number): IdAndNumber<DocumentId>) -> Answer<DocumentVersion> {
+async fn get(caller: Caller, Ids(id, Number(number)): Ids<DocumentId, Number>) -> Answer<DocumentVersion> {
     Ok(Json(caller.client.document_version(id, number).await?.into()))
 }
 

@@ -1,0 +1,228 @@
+//! The stream of a thread: first the latest messages, then what happens. It renders the tree's events, and resumes like
+//! them.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use axum::{extract::State, response::IntoResponse};
+use entourage_api::schema;
+use entourage_engine::{Client, Error, Piece, Signal, Watch};
+use entourage_types::{AgentId, Event, EventBody, Item, StepKey, StepStatus, TaskId};
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
+use crate::{
+    Problem,
+    extract::{Caller, Id},
+    page::Paging,
+    routes::sse::{EventSource, LastEventId, ended, frame, streamed},
+    state::AppState,
+    views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer},
+};
+
+/// How many items are read to know which calls were open before the stream begins.
+const BEFORE: u32 = 64;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(follow_goal))
+        .routes(routes!(follow_task))
+        .routes(routes!(follow_user_agent))
+}
+
+/// Follow the thread of a goal
+///
+/// Server-sent events: `message` with a `ThreadMessage`, which replaces the one with the same id; `tool_start` and
+/// `tool_complete` about the use of a tool; `think` with a piece of what the model writes, which is not kept. A stream
+/// begins with the latest messages; with `Last-Event-ID` it begins after that event instead, and no message is missed.
+#[utoipa::path(
+    get, path = "/api/goals/{id}/stream", tag = "goals", operation_id = "followGoal",
+    params(("id" = schema::AgentId, Path, description = "The goal."), LastEventId),
+    responses(
+        (status = 200, description = "The stream.", body = ThreadMessageView, content_type = "text/event-stream"),
+        Gone, Failures,
+    )
+)]
+async fn follow_goal(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    last: LastEventId,
+    State(served): State<AppState>,
+) -> Result<impl IntoResponse, Problem> {
+    let (_, of) = goal(&caller.client, id).await?;
+    follow(caller, of, last, served).await
+}
+
+/// Follow the work on a task, as on a goal
+#[utoipa::path(
+    get, path = "/api/agent_tasks/{id}/stream", tag = "goals", operation_id = "followAgentTask",
+    params(("id" = schema::TaskId, Path, description = "The task."), LastEventId),
+    responses(
+        (status = 200, description = "The stream.", body = ThreadMessageView, content_type = "text/event-stream"),
+        Gone, Failures,
+    )
+)]
+async fn follow_task(
+    caller: Caller,
+    Id(id): Id<TaskId>,
+    last: LastEventId,
+    State(served): State<AppState>,
+) -> Result<impl IntoResponse, Problem> {
+    let (_, of) = agent_task(&caller.client, id).await?;
+    follow(caller, of, last, served).await
+}
+
+/// Follow the thread of the user agent, as that of a goal
+#[utoipa::path(
+    get, path = "/api/user_agent/stream", tag = "goals", operation_id = "followUserAgent", params(LastEventId),
+    responses(
+        (status = 200, description = "The stream.", body = ThreadMessageView, content_type = "text/event-stream"),
+        Gone, Failures,
+    )
+)]
+async fn follow_user_agent(
+    caller: Caller,
+    last: LastEventId,
+    State(served): State<AppState>,
+) -> Result<impl IntoResponse, Problem> {
+    let of = user_agent(&caller.client).await?;
+    follow(caller, of, last, served).await
+}
+
+async fn follow(
+    caller: Caller,
+    of: Agentable,
+    last: LastEventId,
+    served: AppState,
+) -> Result<impl IntoResponse, Problem> {
+    let (client, opened) = served.streams.open(&caller.client)?;
+    let after = match last.number {
+        Some(number) => number,
+        None => client.last_event(of.root).await?,
+    };
+    // Refuses a cursor whose events are not kept.
+    let watch = client.watch(of.root, after).await?;
+    // Events that come while the messages are read are sent after them: the same message then comes twice.
+    let latest = match last.number {
+        Some(_) => VecDeque::new(),
+        None => thread_messages::page(&client, &of, &Paging::new(None, None)?).await?.data.into(),
+    };
+    let renderer = ThreadRenderer::new(of.clone());
+    let thread = Thread { client, of, watch, latest, after, renderer, has_lead: false };
+    Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
+}
+
+/// One subscriber of one thread.
+struct Thread {
+    client: Client,
+    of: Agentable,
+    watch: Watch,
+    /// The messages with which the stream begins, as far as they are not sent yet.
+    latest: VecDeque<ThreadMessageView>,
+    /// The number of the last event before the stream.
+    after: u64,
+    renderer: ThreadRenderer,
+    /// Whether `renderer` has been given the items that precede the stream.
+    has_lead: bool,
+}
+
+/// What a stream sends next.
+enum Next {
+    /// One of the messages with which it begins.
+    Message(Box<ThreadMessageView>),
+    /// What the tree reports.
+    Signal(Signal),
+}
+
+impl EventSource for Thread {
+    type Input = Next;
+
+    async fn next(&mut self) -> Result<Option<Next>, Error> {
+        match self.latest.pop_front() {
+            Some(message) => Ok(Some(Next::Message(Box::new(message)))),
+            None => self.watch.next().await.map(|signal| Some(Next::Signal(signal))),
+        }
+    }
+
+    async fn encode(&mut self, next: Next, frames: &mut Vec<u8>) -> Result<(), Error> {
+        match next {
+            Next::Message(message) => {
+                // Who reconnects before the last of them gets all of them again.
+                let number = self.latest.is_empty().then_some(self.after);
+                frame(frames, number, "message", &message)?;
+            }
+            Next::Signal(Signal::Event(event)) => {
+                let number = event.seq;
+                let changes = self.changes(Arc::unwrap_or_clone(event)).await?;
+                let last = changes.len().saturating_sub(1);
+                for (at, change) in changes.iter().enumerate() {
+                    // Only the last one has the number: a client that reconnects then gets all of them.
+                    let id = (at == last).then_some(number);
+                    match change {
+                        Change::Message(message) => frame(frames, id, "message", message)?,
+                        Change::ToolStart(start) => frame(frames, id, "tool_start", start)?,
+                        Change::ToolComplete(complete) => frame(frames, id, "tool_complete", complete)?,
+                    }
+                }
+            }
+            Next::Signal(Signal::Delta(delta)) if delta.agent == self.of.agent => {
+                let (text, reset) = match &delta.piece {
+                    Piece::Text(text) | Piece::Reasoning(text) => (text.clone(), false),
+                    Piece::Reset => (String::new(), true),
+                    Piece::Call(_) => return Ok(()),
+                };
+                frame(frames, None, "think", &ThinkView { text, reset })?;
+            }
+            Next::Signal(Signal::Delta(_) | Signal::CaughtUp(_)) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Thread {
+    /// What an event changes in the thread.
+    async fn changes(&mut self, Event { agent, at, body, .. }: Event) -> Result<Vec<Change>, Error> {
+        if agent != self.of.agent {
+            return Ok(Vec::new());
+        }
+        Ok(match body {
+            EventBody::Item { item: Some(item), .. } => {
+                self.lead(item.seq).await?;
+                self.renderer.item(&item)
+            }
+            EventBody::Question { question } => {
+                self.lead(u64::MAX).await?;
+                self.renderer.question(&question).into_iter().collect()
+            }
+            EventBody::Step {
+                run,
+                key: StepKey::Model(_),
+                state: StepStatus::Retry,
+                due,
+                attempt,
+                error,
+            } => {
+                let (Some(due), Some(error)) = (due, error) else { return Ok(Vec::new()) };
+                let attempt = attempt.unwrap_or_default();
+                let failing = Failing { run, attempt, error: &error, class: None, due, at };
+                vec![Change::Message(self.renderer.failing(&failing))]
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// Has the renderer know the calls that were open before the item with this number, the first one of the stream.
+    async fn lead(&mut self, before: u64) -> Result<(), Error> {
+        if std::mem::replace(&mut self.has_lead, true) {
+            return Ok(());
+        }
+        let end = match before {
+            u64::MAX => self.client.agent(self.of.agent).await?.items,
+            seq => seq,
+        };
+        let from = end.saturating_sub(BEFORE.into());
+        let count = u32::try_from(end - from).unwrap_or(BEFORE);
+        let items: Vec<Item> = self.client.items(self.of.agent, from, count).await?;
+        items.iter().for_each(|item| drop(self.renderer.item(item)));
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! The messages of a thread: send one, list them.
+
+use std::collections::HashMap;
+
+use axum::{Json, extract::State, http::StatusCode};
+use entourage_api::{Page, PageQuery, schema};
+use entourage_engine::{Client, ItemQuery, Page as Rows};
+use entourage_types::{Agent, AgentId, StepState, TaskId, WaitingOn};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use utoipa_axum::{router::OpenApiRouter, routes};
+
+use super::{Answer, Conflict, Failures, agent_task, goal, user_agent};
+use crate::{
+    Problem,
+    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    page::{BYTES, Paging, page_of},
+    state::AppState,
+    views::goals::{Agentable, Change, Failing, ThreadMessageView, ThreadRenderer},
+};
+
+type ThreadMessagePage = Page<ThreadMessageView>;
+
+/// How many items after a page are read for what the calls on it returned.
+const AFTER: u32 = 64;
+
+pub(super) fn routes() -> OpenApiRouter<AppState> {
+    OpenApiRouter::new()
+        .routes(routes!(send_to_goal, list_of_goal))
+        .routes(routes!(list_of_task))
+        .routes(routes!(send_to_user_agent, list_of_user_agent))
+}
+
+/// A message to send.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields, expecting = "an object")]
+struct SendThreadMessage {
+    /// The text.
+    #[schema(min_length = 1, pattern = r"\S")]
+    content: String,
+}
+
+/// Send a message to the agent of a goal, which works on it in the background
+#[utoipa::path(
+    post, path = "/api/goals/{id}/thread_messages", tag = "goals", operation_id = "sendToGoal",
+    params(("id" = schema::AgentId, Path, description = "The goal."), IdempotencyKey),
+    request_body = SendThreadMessage,
+    responses(
+        (status = 201, description = "The message, which the agent has not read yet.", body = ThreadMessageView),
+        Failures, Conflict,
+    )
+)]
+async fn send_to_goal(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    key: IdempotencyKey,
+    State(served): State<AppState>,
+    Body(message): Body<SendThreadMessage>,
+) -> Result<(StatusCode, Json<ThreadMessageView>), Problem> {
+    let (_, of) = goal(&caller.client, id).await?;
+    send(&caller.client, &of, &key, &served, message).await
+}
+
+/// Send a message to the user agent, which works on it in the background
+#[utoipa::path(
+    post, path = "/api/user_agent/thread_messages", tag = "goals", operation_id = "sendToUserAgent",
+    params(IdempotencyKey),
+    request_body = SendThreadMessage,
+    responses(
+        (status = 201, description = "The message, which the agent has not read yet.", body = ThreadMessageView),
+        Failures, Conflict,
+    )
+)]
+async fn send_to_user_agent(
+    caller: Caller,
+    key: IdempotencyKey,
+    State(served): State<AppState>,
+    Body(message): Body<SendThreadMessage>,
+) -> Result<(StatusCode, Json<ThreadMessageView>), Problem> {
+    let of = user_agent(&caller.client).await?;
+    send(&caller.client, &of, &key, &served, message).await
+}
+
+/// List the messages of a goal: the latest ones, oldest first
+///
+/// A page is made of at most `limit` entries of the transcript, so it may have fewer messages, or none; earlier ones are
+/// on the next page. The first page also has the messages that the agent has not read yet.
+#[utoipa::path(
+    get, path = "/api/goals/{id}/thread_messages", tag = "goals", operation_id = "listGoalMessages",
+    params(("id" = schema::AgentId, Path, description = "The goal."), PageQuery),
+    responses((status = 200, description = "A page of messages.", body = ThreadMessagePage), Failures)
+)]
+async fn list_of_goal(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<ThreadMessagePage> {
+    let (_, of) = goal(&caller.client, id).await?;
+    Ok(Json(page(&caller.client, &of, &Paging::of(&query)?).await?))
+}
+
+/// List the messages of a task: which tools its agent used, and what failed
+#[utoipa::path(
+    get, path = "/api/agent_tasks/{id}/thread_messages", tag = "goals", operation_id = "listAgentTaskMessages",
+    params(("id" = schema::TaskId, Path, description = "The task."), PageQuery),
+    responses((status = 200, description = "A page of messages.", body = ThreadMessagePage), Failures)
+)]
+async fn list_of_task(
+    caller: Caller,
+    Id(id): Id<TaskId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<ThreadMessagePage> {
+    let (_, of) = agent_task(&caller.client, id).await?;
+    Ok(Json(page(&caller.client, &of, &Paging::of(&query)?).await?))
+}
+
+/// List the messages of the user agent: the latest ones, oldest first
+#[utoipa::path(
+    get, path = "/api/user_agent/thread_messages", tag = "goals", operation_id = "listUserAgentMessages",
+    params(PageQuery),
+    responses((status = 200, description = "A page of messages.", body = ThreadMessagePage), Failures)
+)]
+async fn list_of_user_agent(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ThreadMessagePage> {
+    let of = user_agent(&caller.client).await?;
+    Ok(Json(page(&caller.client, &of, &Paging::of(&query)?).await?))
+}
+
+async fn send(
+    client: &Client,
+    of: &Agentable,
+    key: &IdempotencyKey,
+    served: &AppState,
+    message: SendThreadMessage,
+) -> Result<(StatusCode, Json<ThreadMessageView>), Problem> {
+    let posted = client.send(of.agent, &message.content, key.as_deref()).await?;
+    let view = ThreadMessageView::taken(of, posted, message.content, served.engine.clock().now());
+    Ok((StatusCode::CREATED, Json(view)))
+}
+
+/// A page of a thread.
+pub(super) async fn page(
+    client: &Client,
+    of: &Agentable,
+    paging: &Paging,
+) -> Result<ThreadMessagePage, Problem> {
+    let (before, limit) = paging.items::<u64>()?;
+    let agent = client.agent(of.agent).await?;
+    // The inbox before the items: a message that the agent reads meanwhile is found twice, and never missing.
+    let unread = if before.is_none() { client.unread(of.agent).await? } else { Vec::new() };
+    let part = ItemQuery {
+        before: Some(before.unwrap_or(u64::MAX)),
+        bytes: BYTES,
+        ..ItemQuery::of(of.agent, 0, limit)
+    };
+    let items = client.transcript_part(part).await?;
+    let from = items.first().map_or(0, |first| first.seq);
+    let after = match before {
+        Some(before) => client.items(of.agent, before, AFTER).await?,
+        None => Vec::new(),
+    };
+    let mut renderer = ThreadRenderer::new(of.clone());
+    let mut shown = Shown::default();
+    items.iter().flat_map(|item| renderer.item(item)).for_each(|change| shown.put(change));
+    // What the calls on this page returned.
+    after.iter().flat_map(|item| renderer.item(item)).for_each(|change| shown.update(change));
+    if before.is_none() {
+        let asked = client.questions_of(of.agent).await?;
+        asked
+            .iter()
+            .filter_map(|question| renderer.question(question))
+            .for_each(|change| shown.update(change));
+        if let Some(failing) = failing(client, &agent, &renderer).await? {
+            shown.put(Change::Message(failing));
+        }
+        for entry in unread {
+            if let Some(post) = entry.post {
+                shown.add(ThreadMessageView::unread(of, post, entry.text, entry.at));
+            }
+        }
+    }
+    Ok(page_of(shown.messages, (from > 0).then_some(from)))
+}
+
+/// The message about the attempt that failed last, while the next one is waited for.
+async fn failing(
+    client: &Client,
+    agent: &Agent,
+    renderer: &ThreadRenderer,
+) -> Result<Option<ThreadMessageView>, Problem> {
+    if agent.waiting_on != Some(WaitingOn::Retry) {
+        return Ok(None);
+    }
+    let last = Rows { newest_first: true, limit: 1, ..Rows::default() };
+    let Some(run) = client.runs(agent.id, last).await?.pop() else { return Ok(None) };
+    let steps = client.steps(run.id).await?;
+    Ok(steps.iter().rev().find_map(|step| match &step.state {
+        StepState::Retry(retry) => Some(renderer.failing(&Failing {
+            run: run.id,
+            attempt: step.attempt,
+            error: &retry.error,
+            class: None,
+            due: retry.due,
+            at: step.updated,
+        })),
+        _ => None,
+    }))
+}
+
+/// The messages of a page, each once, as it is in the end.
+#[derive(Default)]
+struct Shown {
+    messages: Vec<ThreadMessageView>,
+    at: HashMap<String, usize>,
+}
+
+impl Shown {
+    /// Adds or replaces a message.
+    fn put(&mut self, change: Change) {
+        let Change::Message(message) = change else { return };
+        match self.at.get(&message.id) {
+            Some(at) => self.messages[*at] = message,
+            // A failure that was overcome is not shown.
+            None if message.metadata.resolved.is_some() => {}
+            None => self.add(message),
+        }
+    }
+
+    /// Replaces a message that is on the page.
+    fn update(&mut self, change: Change) {
+        if matches!(&change, Change::Message(message) if self.at.contains_key(&message.id)) {
+            self.put(change);
+        }
+    }
+
+    /// Adds a message, unless it is there already.
+    fn add(&mut self, message: ThreadMessageView) {
+        if !self.at.contains_key(&message.id) {
+            self.at.insert(message.id.clone(), self.messages.len());
+            self.messages.push(message);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Renders the messages of a thread from the items of a transcript and the events about it, one after the other.
+
+use std::collections::HashMap;
+
+use entourage_types::{
+    About, Author, CallId, Item, ItemBody, NoticeCode, Output, Question, QuestionStatus, RunId, Time,
+    ToolCall, Turn, tool_names,
+};
+use serde_json::Value;
+
+use super::{
+    Agentable, ThreadMessageView, ToolCompleteView, ToolStartView,
+    thread_message::{ActivityStatus, MessageType, Metadata, Source, sent_at},
+};
+
+/// The longest text of an activity, in characters.
+const LONGEST: usize = 80;
+
+/// What changes in a thread.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Change {
+    /// A message is new, or replaces the one with the same id.
+    Message(ThreadMessageView),
+    /// A tool is used.
+    ToolStart(ToolStartView),
+    /// The use of a tool has ended.
+    ToolComplete(ToolCompleteView),
+}
+
+/// Renders one thread.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadRenderer {
+    of: Agentable,
+    /// The activities that have not ended.
+    open: HashMap<CallId, ThreadMessageView>,
+}
+
+/// A failed attempt at a model call, which is followed by another.
+#[derive(Debug, Clone)]
+pub(crate) struct Failing<'a> {
+    pub(crate) run: RunId,
+    pub(crate) attempt: u32,
+    pub(crate) error: &'a str,
+    pub(crate) class: Option<String>,
+    pub(crate) due: Time,
+    pub(crate) at: Time,
+}
+
+impl ThreadRenderer {
+    pub(crate) fn new(of: Agentable) -> Self {
+        Self { of, open: HashMap::new() }
+    }
+
+    /// What an item of the agent's transcript changes. Texts of the model are not shown: the agent sends what the user is
+    /// to read (S4-R030).
+    pub(crate) fn item(&mut self, item: &Item) -> Vec<Change> {
+        match &item.body {
+            ItemBody::Message(message) if message.from == Author::User => {
+                let (id, created) = match message.post {
+                    Some(post) => (post.to_string(), sent_at(post)),
+                    None => (self.item_id(item), None),
+                };
+                let read = self.text(id, Source::User, message.text.clone(), created.unwrap_or(item.at));
+                vec![Change::Message(ThreadMessageView { updated_at: item.at, ..read })]
+            }
+            ItemBody::Turn(turn) => self.turn(item, turn),
+            ItemBody::Output(output) => self.output(item, output),
+            ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::Ended(_)) => {
+                let text = self.text(error_id(item.run), Source::Error, notice.text.clone(), item.at);
+                let metadata = Metadata { retryable: Some(false), ..Metadata::default() };
+                vec![Change::Message(ThreadMessageView { metadata, ..text })]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The message about an attempt that failed and is followed by another: one for each run, which changes with each
+    /// attempt (S4-R107, R108).
+    pub(crate) fn failing(&self, failing: &Failing<'_>) -> ThreadMessageView {
+        let Failing { run, attempt, error, class, due, at } = failing;
+        let content = format!("Attempt {attempt} failed ({error}). The next one is made at {due}.");
+        let metadata = Metadata {
+            error_class: class.clone(),
+            attempt: Some(*attempt),
+            next_retry_at: Some(*due),
+            retryable: Some(true),
+            ..Metadata::default()
+        };
+        ThreadMessageView { metadata, ..self.text(error_id(*run), Source::Error, content, *at) }
+    }
+
+    /// What a question about a call of the agent changes.
+    pub(crate) fn question(&mut self, question: &Question) -> Option<Change> {
+        if question.agent != self.of.agent || question.about == About::Information {
+            return None;
+        }
+        let is_open = question.status == QuestionStatus::Open;
+        let activity = self.open.get_mut(&question.call)?;
+        activity.metadata.status =
+            Some(if is_open { ActivityStatus::AwaitingUser } else { ActivityStatus::Running });
+        activity.metadata.question_id = is_open.then_some(question.id);
+        activity.updated_at = question.updated;
+        Some(Change::Message(activity.clone()))
+    }
+
+    fn turn(&mut self, item: &Item, turn: &Turn) -> Vec<Change> {
+        let failed = turn.asked.as_ref().map_or(0, |asked| asked.failed.len());
+        let mut changes = Vec::new();
+        if failed > 0 {
+            // The attempt that succeeded ends what the failed ones said.
+            let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
+            let metadata = Metadata { retryable: Some(false), resolved: Some(true), ..Metadata::default() };
+            changes.push(Change::Message(ThreadMessageView { metadata, ..gone }));
+        }
+        for call in turn.calls.iter().filter(|call| is_activity(&call.tool)) {
+            let activity = self.activity(call, item.at);
+            changes.push(Change::ToolStart(ToolStartView::of(call)));
+            changes.push(Change::Message(activity.clone()));
+            self.open.insert(call.id, activity);
+        }
+        changes
+    }
+
+    fn output(&mut self, item: &Item, output: &Output) -> Vec<Change> {
+        let mut changes = Vec::new();
+        if let Some(said) = output.said() {
+            changes.push(Change::Message(self.text(
+                self.item_id(item),
+                Source::Agent,
+                said.to_owned(),
+                item.at,
+            )));
+        }
+        if is_activity(&output.tool) {
+            changes.push(Change::ToolComplete(ToolCompleteView::of(output)));
+        }
+        if let Some(mut activity) = self.open.remove(&output.call) {
+            activity.metadata.status =
+                Some(if output.error { ActivityStatus::Failed } else { ActivityStatus::Completed });
+            activity.metadata.question_id = None;
+            activity.updated_at = item.at;
+            changes.push(Change::Message(activity));
+        }
+        changes
+    }
+
+    fn activity(&self, call: &ToolCall, at: Time) -> ThreadMessageView {
+        let metadata = Metadata {
+            tool_name: Some(call.tool.clone()),
+            tool_call_id: Some(call.id),
+            status: Some(ActivityStatus::Running),
+            ..Metadata::default()
+        };
+        ThreadMessageView {
+            metadata,
+            message_type: MessageType::Tool,
+            ..self.text(call.id.to_string(), Source::Agent, what_it_does(call), at)
+        }
+    }
+
+    fn text(&self, id: String, source: Source, content: String, at: Time) -> ThreadMessageView {
+        ThreadMessageView::text(&self.of, id, source, content, at)
+    }
+
+    fn item_id(&self, item: &Item) -> String {
+        format!("{}.{}", self.of.agent, item.seq)
+    }
+}
+
+/// The id of the message about the failures of a run.
+fn error_id(run: RunId) -> String {
+    format!("{run}.error")
+}
+
+/// Whether the use of a tool is shown: what is sent and asked is shown as a text.
+fn is_activity(tool: &str) -> bool {
+    tool != tool_names::SEND_MESSAGE && tool != tool_names::FINAL_ANSWER
+}
+
+/// The name of the tool in words, and the first text that it is given.
+fn what_it_does(call: &ToolCall) -> String {
+    let tool = call.tool.replace("__", ": ").replace('_', " ");
+    let first =
+        call.arguments.as_object().into_iter().flat_map(|given| given.values()).find_map(Value::as_str);
+    let given: String = first.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown: String = given.chars().take(LONGEST).collect();
+    let more = if shown.len() < given.len() { "…" } else { "" };
+    let mut letters = tool.chars();
+    let tool: String = letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect();
+    if shown.is_empty() { tool } else { format!("{tool}: {shown}{more}") }
+}
