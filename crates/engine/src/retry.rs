@@ -1,22 +1,31 @@
 //! What follows a failed model call: another attempt, soon or later, a request to the next declared model, or
-//! a failure. All numbers of this policy are here.
+//! a failure. All numbers of this policy are here, by the class of the error.
 
 use std::time::Duration;
 
 use entourage_llm::Error;
 use entourage_types::{AgentId, Backoff};
 
-/// The delays of the first retries, which are short: most failures are over in a moment.
-const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
-/// The delays of later retries.
+/// How often a call that failed is tried again, by what it failed of.
+struct Retries {
+    /// So many are made first, each after [`QUICK`] within the call: a limit of the rate is often over in a moment.
+    quick: u32,
+    /// So many follow, each after a delay of [`LATER`].
+    later: u32,
+}
+
+/// The provider limits the rate.
+const RATE_LIMIT: Retries = Retries { quick: 2, later: 5 };
+/// Nobody answered: no address, no connection, one that was cut before an answer began, or silence.
+const NETWORK: Retries = Retries { quick: 0, later: 3 };
+/// Somebody answered that it failed, or gave an answer that is of no use.
+const OTHER: Retries = Retries { quick: 0, later: 2 };
+
+const QUICK: Duration = Duration::from_millis(1500);
 const LATER: Backoff = Backoff::new(Duration::from_secs(10), LONGEST);
 const LONGEST: Duration = Duration::from_secs(300);
 /// The delays of calls for which the reservations of other calls leave no room.
 const OTHERS: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(30));
-/// The number of later retries: if the provider limits the rate, if it fails, and if its answer is bad.
-const RATE_LIMITED: u32 = 5;
-const UNAVAILABLE: u32 = 3;
-const OTHER: u32 = 2;
 /// Later retries are spread over so many milliseconds, so that agents that failed together do not retry
 /// together.
 const JITTER: u64 = 2000;
@@ -50,21 +59,23 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, agent: AgentI
         // Agents that got the same time do not retry at the same moment.
         return Next::Again((*after).min(LONGEST) + jitter(agent, attempt));
     }
-    let later = match error {
-        Error::RateLimited { .. } => RATE_LIMITED,
-        Error::Unavailable { .. } | Error::Unreachable { .. } | Error::TimedOut { .. } => UNAVAILABLE,
-        _ => OTHER,
-    };
-    if !error.is_retryable() || attempt >= max_attempts.min(1 + QUICK.len() as u32 + later) {
+    let Retries { quick, later } = retries(error);
+    if attempt >= max_attempts.min(1 + quick + later) {
         return Next::Over;
     }
-    let before = attempt.saturating_sub(1);
-    let own = match QUICK.get(before as usize) {
-        Some(quick) => *quick,
-        None => LATER.after(attempt - QUICK.len() as u32),
-    };
+    let own = if attempt <= quick { QUICK } else { LATER.after(attempt - quick) };
     let delay = pause(error).map_or(own, |asked| asked.max(own)).min(LONGEST);
     Next::Again(if in_memory(delay) { delay } else { (delay + jitter(agent, attempt)).min(LONGEST) })
+}
+
+/// Returns how often a call with this error is tried again. The attempts before, whatever they failed of, count.
+const fn retries(error: &Error) -> Retries {
+    match error {
+        Error::RateLimited { .. } => RATE_LIMIT,
+        Error::Unreachable { .. } | Error::TimedOut { .. } => NETWORK,
+        error if error.is_retryable() => OTHER,
+        _ => Retries { quick: 0, later: 0 },
+    }
 }
 
 /// How long a call waits that was put off so many times before because other calls left no room in a budget.
@@ -110,23 +121,36 @@ mod tests {
             .collect()
     }
 
-    /// Shows: S1-R070, S4-R106, S4-R110, S4-R112.
+    /// Shows: S1-R070, S4-R105, S4-R106, S4-R110, S4-R112.
     #[test]
     fn the_delays_and_number_of_retries_depend_on_the_error() {
-        let limited = Error::RateLimited { model: "m".into(), retry_after: None };
-        assert_eq!(delays(&limited, 100), [1.5, 2.0, 10.0, 20.0, 40.0, 80.0, 160.0]);
-        assert_eq!(delays(&unavailable(None), 100), [1.5, 2.0, 10.0, 20.0, 40.0]);
-        let bad = Error::BadAnswer { model: "m".into(), what: "empty".into() };
-        assert_eq!(delays(&bad, 100), [1.5, 2.0, 10.0, 20.0]);
-        assert_eq!(delays(&limited, 3), [1.5, 2.0], "a kind may want fewer");
-        let refused = Error::Refused { model: "m".into(), cause: "400".into() };
+        let model = || String::from("m");
+        let limited = Error::RateLimited { model: model(), retry_after: None };
+        assert_eq!(delays(&limited, 100), [1.5, 1.5, 10.0, 20.0, 40.0, 80.0, 160.0]);
+        let silent = Error::TimedOut { model: model(), after: QUICK };
+        let [cut, nobody] =
+            [true, false].map(|sent| Error::Unreachable { model: model(), cause: "reset".into(), sent });
+        for network in [silent, cut, nobody] {
+            assert_eq!(delays(&network, 100), [10.0, 20.0, 40.0], "{network}");
+        }
+        let bad = Error::BadAnswer { model: model(), what: "cut off".into() };
+        for other in [unavailable(None), bad, Error::Empty { model: model() }] {
+            assert_eq!(delays(&other, 100), [10.0, 20.0], "{other}");
+        }
+        assert_eq!(delays(&limited, 3), [1.5, 1.5], "a kind may want fewer");
+        assert_eq!(delays(&unavailable(None), 2), [10.0]);
+        let refused = Error::Refused { model: model(), cause: "400".into() };
         assert_eq!(delays(&refused, 100), [0.0; 0]);
     }
 
     /// Shows: S4-R114.
     #[test]
     fn the_retry_after_of_a_provider_is_kept_within_bounds() {
-        let asked = |seconds| delays(&unavailable(Some(Duration::from_secs(seconds))), 100)[..3].to_vec();
+        let asked = |seconds| {
+            let retry_after = Some(Duration::from_secs(seconds));
+            delays(&Error::RateLimited { model: "m".into(), retry_after }, 100)[..3].to_vec()
+        };
+        assert_eq!(asked(1), [1.5, 1.5, 10.0]);
         assert_eq!(asked(7), [7.0, 7.0, 10.0]);
         assert_eq!(asked(15), [15.0, 15.0, 15.0]);
         assert_eq!(asked(3600), [300.0, 300.0, 300.0]);
@@ -152,7 +176,7 @@ mod tests {
         assert!(matches!(next(&busy(1), 100, 8, agent), Next::Again(_)), "it is no attempt");
         assert_eq!(long_pause(&unavailable(Some(Duration::from_secs(30)))), Some(Duration::from_secs(30)));
         assert_eq!(
-            (long_pause(&unavailable(None)), next(&unavailable(None), 6, 8, agent)),
+            (long_pause(&unavailable(None)), next(&unavailable(None), 3, 8, agent)),
             (None, Next::Over)
         );
         assert_eq!(long_pause(&unavailable(Some(Duration::from_secs(86_400)))), Some(LONGEST));

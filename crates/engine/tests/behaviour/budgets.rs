@@ -21,8 +21,8 @@ use futures::{FutureExt, future::BoxFuture};
 use serde_json::json;
 
 use crate::kit::{
-    FakeClockExt, WithProgram, WorldBuilderExt, at_once, bare, eventually, first_tools, insist, is_worker,
-    one_kind, team, within, work,
+    FakeClockExt, WithProgram, WorldBuilderExt, WorldExt, at_once, bare, eventually, first_tools, insist,
+    is_worker, one_kind, team, within, work,
 };
 
 type Outcome<'r> = BoxFuture<'r, Result<String, Interrupt>>;
@@ -450,8 +450,8 @@ async fn a_call_without_known_usage_counts_as_its_reservation_and_a_refused_one_
         // Before the pause: nobody else waits for what it had reserved.
         let settled = |budget: &Budget| model.requests().len() == 1 && budget.reserved.is_zero();
         eventually("the failed attempt is settled", budget, settled).await;
-        let pause = Duration::from_millis(1500);
-        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+        world.asleep(&root).await;
+        world.clock().advance(Duration::from_secs(12));
         world.ended(root.id).await;
         let first = budget().await;
         assert_eq!((first.spent.tokens, first.reserved.tokens), (30, 0));
@@ -738,7 +738,8 @@ async fn a_second_request_that_times_out_counts_as_its_reservation() {
         let model = FailsFirst { inner: answering(), asks_again, requests: Arc::default() };
         let world = World::builder(model).kinds(limited(100_000)).start().await;
         let root = world.ask("Go.").await;
-        world.clock().advance_to_sleeper(Duration::from_millis(1500)).await;
+        world.asleep(&root).await;
+        world.clock().advance(Duration::from_secs(12));
         world.ended(root.id).await;
         let settled = world.client().budgets(root.id).await.unwrap().remove(0).budget;
         assert_eq!(settled.spent.tokens, 30 + 300, "{settled:?}");

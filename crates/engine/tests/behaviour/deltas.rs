@@ -19,7 +19,7 @@ use entourage_types::{AgentId, EventBody, ItemBody, Usage};
 use futures::FutureExt;
 use tokio::sync::Notify;
 
-/// Attempts at each answer that fail; they are quick retries.
+/// Attempts at each answer that fail.
 const BROKEN: u32 = 2;
 /// The number of words of a successful attempt.
 const WORDS: u32 = 40;

@@ -157,11 +157,11 @@ fn person(client: Client, root: AgentId, with: fn(&Question) -> Answer) -> Abort
     }))
 }
 
-/// Lets the time of short pauses between attempts pass.
+/// Lets the time of the pauses between attempts pass.
 fn time_passes(clock: FakeClock) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(async move {
         loop {
-            let wait = clock.sleeper(Duration::from_secs(2)).await;
+            let wait = clock.sleeper(Duration::from_secs(22)).await;
             clock.advance(wait);
         }
     }))

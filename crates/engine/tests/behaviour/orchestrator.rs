@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::kit::{FakeClockExt, WorldExt, contexts, conversation, first_tools, parsed, within};
+use crate::kit::{WorldExt, contexts, conversation, eventually, first_tools, parsed, within};
 use entourage_engine::{Clock, Kinds, Role};
 use entourage_llm::{Error as ModelError, Message, Missing, Request, Script, ScriptedModel};
 use entourage_store::Write;
@@ -614,7 +614,7 @@ async fn each_model_error_has_its_own_sentence_for_the_user() {
     }
 }
 
-/// Shows: S1-R068, S1-R069, S1-R070.
+/// Shows: S1-R068, S1-R069, S1-R070, S4-R111.
 #[tokio::test]
 async fn a_model_call_fails_after_three_attempts() {
     for error in [
@@ -632,15 +632,20 @@ async fn a_model_call_fails_after_three_attempts() {
         let chat = world.ask_kind(ORCHESTRATOR, "Try.").await;
         // The sub-agent's second attempt, and its third; then it has failed, and the chat reports
         // that without a model.
-        for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
-            assert_eq!(world.clock().advance_to_sleeper(pause).await, pause, "{name}");
+        for (attempts, pause) in [(1, 10), (2, 20)] {
+            let asked = async || model.requests().iter().filter(|request| !is_orchestrator(request)).count();
+            eventually("it is tried", asked, |asked| *asked == attempts).await;
+            let worker = workers(&world, chat.id).await.remove(0);
+            world.asleep(&worker).await;
+            world.clock().advance(Duration::from_secs(pause + 2));
         }
         ended_runs(&world, &chat, 2).await;
         assert_eq!(workers(&world, chat.id).await[0].status, Status::Failed, "{name}");
         let asked = model.requests().iter().filter(|request| !is_orchestrator(request)).count();
         assert_eq!(asked, 3, "{name}");
         let (_, last) = main_chat(&world, chat.id).await.pop().unwrap();
-        assert!(last.starts_with("The Researcher could not finish its task: "), "{last}");
+        let said = "The Researcher could not finish its task: Failed permanently after 3 attempts: the ";
+        assert!(last.starts_with(said), "{last}");
     }
 }
 

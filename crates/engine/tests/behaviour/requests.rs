@@ -324,8 +324,7 @@ impl Model for Slow {
 #[tokio::test]
 async fn a_turn_keeps_when_it_was_asked_what_the_gate_cost_and_which_attempts_failed() {
     let script = ScriptedModel::new([]);
-    let busy =
-        || ModelError::Unavailable { model: "m".into(), cause: "too much to do".into(), retry_after: None };
+    let busy = || ModelError::RateLimited { model: "m".into(), retry_after: None };
     script.push(Err(busy()));
     script.push(Err(busy()));
     script.push(Ok(Script::text("Here.")));
@@ -334,7 +333,7 @@ async fn a_turn_keeps_when_it_was_asked_what_the_gate_cost_and_which_attempts_fa
     let world = World::builder(model).clock(clock).kinds(one_kind(|_| {})).start().await;
     let start = world.clock().now();
     let root = world.ask("Go.").await;
-    for pause in [Duration::from_millis(1500), Duration::from_secs(2)] {
+    for pause in [Duration::from_millis(1500); 2] {
         world.clock().advance_to_sleeper(pause).await;
     }
     world.ended(root.id).await;
@@ -344,7 +343,7 @@ async fn a_turn_keeps_when_it_was_asked_what_the_gate_cost_and_which_attempts_fa
     assert_eq!(first_token, Some(at + Duration::from_millis(650)));
     assert_eq!(failed.len(), 2);
     assert!(start <= failed[0].at && failed[0].at < failed[1].at && failed[1].at < at, "{failed:?}");
-    assert!(failed.iter().all(|one| one.error.contains("too much to do") && one.model.is_none()));
+    assert!(failed.iter().all(|one| one.error.contains("too many requests") && one.model.is_none()));
     let step = world.client().steps(run).await.unwrap().remove(0);
     assert_eq!(
         (step.started, step.updated > at),

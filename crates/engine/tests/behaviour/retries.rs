@@ -9,17 +9,21 @@ use std::{
     time::Duration,
 };
 
-use crate::kit::{FakeClockExt, WorldExt, first_tools, one_kind};
+use crate::kit::{FakeClockExt, WorldExt, eventually, first_tools, one_kind};
 use entourage_engine::{Clock, Role};
 use entourage_llm::{Error, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_types::{
-    Action, AgentId, Event, EventBody, Owner, Status, StepStatus, StopReason, Time, WaitingOn,
+    Action, Agent, AgentId, Event, EventBody, Owner, Status, StepStatus, StopReason, Time, WaitingOn,
 };
 
 fn broken() -> Error {
     Error::BadAnswer { model: "m".into(), what: "cut off".into() }
+}
+
+fn limited() -> Error {
+    Error::RateLimited { model: "m".into(), retry_after: None }
 }
 
 /// When the model is asked again, by the tree's first event of this sort: the time of the event,
@@ -36,13 +40,13 @@ async fn first_retry(world: &World, root: AgentId) -> (Time, Time, u32, String) 
     }
 }
 
-/// The pauses in memory before the second attempt and before the third.
-const QUICK: [Duration; 2] = [Duration::from_millis(1500), Duration::from_secs(2)];
+/// The pause in memory before the second attempt and before the third, where the provider limits the rate.
+const QUICK: Duration = Duration::from_millis(1500);
 
 /// Lets the pauses of the quick retries pass, up to this many attempts in all.
 async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: usize) {
-    for (made, pause) in (1..attempts).zip(QUICK) {
-        assert_eq!(world.clock().advance_to_sleeper(pause).await, pause);
+    for made in 1..attempts {
+        assert_eq!(world.clock().advance_to_sleeper(QUICK).await, QUICK);
         assert_eq!(model.requests().len(), made, "not before its time");
     }
 }
@@ -51,8 +55,8 @@ async fn through_quick_retries(world: &World, model: &ScriptedModel, attempts: u
 #[tokio::test]
 async fn a_retried_model_call_counts_once() {
     let model = ScriptedModel::new([]);
-    model.push(Err(broken()));
-    model.push(Err(broken()));
+    model.push(Err(limited()));
+    model.push(Err(limited()));
     model.push(Ok(Script::text("Here.")));
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Hello?").await;
@@ -119,10 +123,10 @@ async fn a_final_failure_is_reported_once_and_the_next_message_opens_a_new_run()
     assert_eq!(client.runs(root.id, Page::default()).await.unwrap().len(), 2);
 }
 
-/// Shows: S4-R110.
+/// Shows: S4-R110, S4-R111, S4-R112, S4-R113.
 #[tokio::test]
-async fn a_model_call_fails_after_five_attempts_by_default() {
-    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+async fn a_rate_limit_is_tried_twice_within_the_call_and_five_times_after_a_sleep() {
+    let model = ScriptedModel::deciding(|_| Some(Err(limited())));
     let world = World::scripted(&model, first_tools()).await;
     let root = world.ask("Hello?").await;
     through_quick_retries(&world, &model, 3).await;
@@ -131,16 +135,55 @@ async fn a_model_call_fails_after_five_attempts_by_default() {
     let steps = world.client().steps(runs[0].id).await.unwrap();
     assert_eq!((steps[0].status(), steps[0].attempt), (StepStatus::Retry, 3));
     assert_eq!(first_retry(&world, root.id).await.2, 3);
-    world.clock().advance(Duration::from_secs(12));
-    world.until(root.id, |event| matches!(event.body, EventBody::Step { attempt: Some(4), .. })).await;
-    world.clock().advance(Duration::from_secs(22));
+    fails_after(&world, &model, &root, &[10, 20, 40, 80, 160]).await;
+    assert_eq!(model.requests().len(), 8);
+}
+
+/// Each sleeps at once: none is tried again within the call.
+///
+/// Shows: S4-R110, S4-R111, S4-R112.
+#[tokio::test]
+async fn a_network_error_is_tried_again_three_times_and_any_other_twice() {
+    let model = || String::from("m");
+    let unreachable = Error::Unreachable { model: model(), cause: "reset".into(), sent: true };
+    let timed_out = Error::TimedOut { model: model(), after: Duration::from_secs(300) };
+    let failed = Error::Unavailable { model: model(), cause: "HTTP 503".into(), retry_after: None };
+    let (network, other): (&[u64], &[u64]) = (&[10, 20, 40], &[10, 20]);
+    for (error, pauses) in [(unreachable, network), (timed_out, network), (failed, other), (broken(), other)]
+    {
+        let said = error.for_people();
+        let model = ScriptedModel::deciding(move |_| Some(Err(error.clone())));
+        let world = World::scripted(&model, first_tools()).await;
+        let root = world.ask("Hello?").await;
+        let last = fails_after(&world, &model, &root, pauses).await;
+        assert_eq!(model.requests().len(), 1 + pauses.len(), "{said}");
+        let attempts = pauses.len() + 1;
+        assert_eq!(last, format!("Failed permanently after {attempts} attempts: {said}"));
+    }
+}
+
+/// Lets these pauses pass, in seconds. Each sleeps on disk for as long, and two more at most. Returns the last notice.
+async fn fails_after(world: &World, model: &ScriptedModel, root: &Agent, pauses: &[u64]) -> String {
+    for pause in pauses {
+        world.asleep(root).await;
+        let before = model.requests().len();
+        world.clock().advance(Duration::from_secs(*pause) - Duration::from_millis(1));
+        world.engine().advance(root.id).await.unwrap();
+        assert_eq!(model.requests().len(), before, "not before its time");
+        world.clock().advance(Duration::from_millis(2001));
+        let requests = async || model.requests().len();
+        eventually("it is asked again", requests, |made| *made == before + 1).await;
+    }
     assert_eq!(world.ended(root.id).await.status, Status::Failed);
-    assert_eq!(model.requests().len(), 5);
+    let transcript = world.client().transcript(root.id).await.unwrap();
+    let last = transcript.into_iter().rfind(|entry| entry.role == Role::Notice).unwrap();
+    assert_eq!(last.retryable, Some(false));
+    last.text
 }
 
 #[tokio::test]
 async fn max_attempts_of_the_kind_limits_the_retries() {
-    let model = ScriptedModel::deciding(|_| Some(Err(broken())));
+    let model = ScriptedModel::deciding(|_| Some(Err(limited())));
     let kinds = one_kind(|kind| kind.limits.max_attempts = 2);
     let world = World::builder(model.clone()).kinds(kinds).start().await;
     let root = world.ask("Hello?").await;

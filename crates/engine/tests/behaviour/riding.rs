@@ -191,11 +191,7 @@ async fn a_pause_during_a_model_call_takes_effect_before_the_tool_call() {
 /// a call and resumed, delegate, lose their process in a call, end, and are deleted. Another kind has a budget.
 async fn changes_of_budgets(limits: &Limits, budgets: Budgets) -> usize {
     let model = ScriptedModel::new([]);
-    model.push(Err(entourage_llm::Error::Unavailable {
-        model: "m".into(),
-        cause: "503".into(),
-        retry_after: None,
-    }));
+    model.push(Err(entourage_llm::Error::RateLimited { model: "m".into(), retry_after: None }));
     for script in [
         Script::call("send_message", json!({"recipient": "helper", "message": "Look."})),
         Script::text("Found."),

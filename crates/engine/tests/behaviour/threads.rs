@@ -462,7 +462,7 @@ async fn an_empty_answer_is_retried_and_then_fails_the_run() {
     kind.limits = Limits { max_attempts: 2, ..Limits::default() };
     let world = world_of(&model, Kinds::none().with(kind)).start().await;
     let spoken = world.client().speak(speech("a", "hi"), None).await.unwrap();
-    world.clock().advance_to_sleeper(std::time::Duration::from_secs(2)).await;
+    world.clock().advance_to_sleeper(std::time::Duration::from_secs(12)).await;
     let run = wait_for_answer(&world, &spoken).await;
     assert_eq!((run.status, run.stop_reason), (Status::Failed, Some(StopReason::EmptyResponse)));
     assert_eq!(model.requests().len(), 2, "it was asked again before");

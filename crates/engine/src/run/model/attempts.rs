@@ -44,10 +44,15 @@ impl FailedTries {
     }
 
     /// Returns the stop of a call that failed for good; its cause lists the recorded errors of the models and
-    /// this last one.
+    /// this last one. People also read that it was tried more than once.
     pub(super) fn last_word(mut self, error: &ModelError) -> Interrupt {
         self.kept.said.push(error.to_string());
-        Interrupt::Stopped(Stop::of_model(error, self.kept.said.join("; ")))
+        let stop = Stop::of_model(error, self.kept.said.join("; "));
+        let text = match self.kept.failed.len() {
+            0 | 1 => stop.text,
+            attempts => format!("Failed permanently after {attempts} attempts: {}", stop.text),
+        };
+        Interrupt::Stopped(Stop { text, ..stop })
     }
 }
 
