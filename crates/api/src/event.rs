@@ -1,8 +1,8 @@
 //! An event of a tree.
 
 use entourage_types::{
-    self as types, AgentId, BudgetAction, Cost, EventName, Owner, RunId, ShownStatus, StepKey, StepStatus,
-    StopReason, Time, WaitingOn,
+    self as types, AgentId, BudgetAction, Cost, EventName, FailureClass, Owner, RunId, ShownStatus, StepKey,
+    StepStatus, StopReason, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -100,6 +100,10 @@ pub enum EventBody {
         /// How many attempts there were before that.
         #[serde(skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
+        /// What sort of failure it was, if it was one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::FailureClass>)]
+        class: Option<FailureClass>,
         /// What went wrong, or that the budget that it waited for has room again.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
@@ -182,8 +186,8 @@ impl From<types::EventBody> for EventBody {
                 let (status, usage) = (ShownStatus::of(status, stop_reason), usage.into());
                 Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
-            types::EventBody::Step { run, key, state, due, attempt, error } => {
-                Self::Step { run, key, state, due, attempt, error }
+            types::EventBody::Step { run, key, state, due, attempt, class, error } => {
+                Self::Step { run, key, state, due, attempt, class, error }
             }
             types::EventBody::Item { item_seq, item } => {
                 Self::Item { item_seq, item: item.map(|item| Box::new(Item::from(item))) }

@@ -1,6 +1,6 @@
 //! What a model received.
 
-use entourage_types::{AgentId, RunId, Sha256, Time};
+use entourage_types::{AgentId, FailureClass, RunId, Sha256, Time};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -89,6 +89,10 @@ pub struct FailedTry {
     /// The model that was asked, if that is not the kind's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// What sort of failure it was; left out where an earlier release recorded it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[schema(value_type = Option<schema::FailureClass>)]
+    pub class: Option<FailureClass>,
     /// Why it failed.
     pub error: String,
 }
@@ -192,7 +196,7 @@ impl From<entourage_types::Asked> for Asked {
 }
 
 impl From<entourage_types::FailedTry> for FailedTry {
-    fn from(entourage_types::FailedTry { at, model, error }: entourage_types::FailedTry) -> Self {
-        Self { at, model, error }
+    fn from(entourage_types::FailedTry { at, model, class, error }: entourage_types::FailedTry) -> Self {
+        Self { at, model, class, error }
     }
 }

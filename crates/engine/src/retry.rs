@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use entourage_llm::Error;
-use entourage_types::{AgentId, Backoff};
+use entourage_types::{AgentId, Backoff, FailureClass};
 
 /// How often a call that failed is tried again, by what it failed of.
 struct Retries {
@@ -70,11 +70,20 @@ pub(crate) fn next(error: &Error, attempt: u32, max_attempts: u32, agent: AgentI
 
 /// Returns how often a call with this error is tried again. The attempts before, whatever they failed of, count.
 const fn retries(error: &Error) -> Retries {
+    match class(error) {
+        FailureClass::RateLimit => RATE_LIMIT,
+        FailureClass::Network => NETWORK,
+        FailureClass::Other if error.is_retryable() => OTHER,
+        FailureClass::Other => Retries { quick: 0, later: 0 },
+    }
+}
+
+/// What sort of failure an error is.
+pub(crate) const fn class(error: &Error) -> FailureClass {
     match error {
-        Error::RateLimited { .. } => RATE_LIMIT,
-        Error::Unreachable { .. } | Error::TimedOut { .. } => NETWORK,
-        error if error.is_retryable() => OTHER,
-        _ => Retries { quick: 0, later: 0 },
+        Error::RateLimited { .. } => FailureClass::RateLimit,
+        Error::Unreachable { .. } | Error::TimedOut { .. } => FailureClass::Network,
+        _ => FailureClass::Other,
     }
 }
 

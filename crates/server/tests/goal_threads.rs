@@ -1,8 +1,11 @@
 //! The goals API over HTTP: goals, the threads of their agents and tasks, archived conversations, and what it cost.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use entourage_engine::{Engine, Kinds};
@@ -440,8 +443,8 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     let model = ScriptedModel::deciding(move |request| {
         let fails = left.try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
         if fails && !request.system.starts_with("You keep the records") {
-            let (model, cause) = ("m".into(), "overloaded".into());
-            return Some(Err(ModelError::Unavailable { model, cause, retry_after: None }));
+            let (model, cause) = ("m".into(), "reset".into());
+            return Some(Err(ModelError::Unreachable { model, cause, sent: false }));
         }
         Some(Ok(speak(request)))
     });
@@ -459,20 +462,17 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     let is_error = |frame: &Frame| frame.event == "message" && frame.data["source"] == "error";
     let told = seen_until(&mut live, is_error).await.pop().unwrap().data;
     assert_eq!((&told["metadata"]["retryable"], &told["metadata"]["attempt"]), (&json!(true), &json!(1)));
+    assert_eq!(told["metadata"]["error_class"], "network");
     assert!(told["metadata"]["next_retry_at"].is_string(), "{told}");
     let listed = data(&site, &path).await;
     assert_eq!(listed.last().unwrap()["id"], told["id"]);
-    let overcome = within("it is overcome", async {
-        loop {
-            clock.advance(std::time::Duration::from_secs(60));
-            if failures.load(Ordering::SeqCst) == 0 {
-                clock.advance(std::time::Duration::from_secs(60));
-                break seen_until(&mut live, |frame| is_said(frame, "Done: Hello.")).await;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    // Two attempts fail, the third one succeeds.
+    let attempt =
+        |number: u32| move |frame: &Frame| is_error(frame) && frame.data["metadata"]["attempt"] == number;
+    clock.advance(Duration::from_secs(60));
+    let mut overcome = seen_until(&mut live, attempt(2)).await;
+    clock.advance(Duration::from_secs(60));
+    overcome.extend(seen_until(&mut live, |frame| is_said(frame, "Done: Hello.")).await);
     let of_error: Vec<&Value> =
         overcome.iter().filter(|frame| is_error(frame)).map(|frame| &frame.data).collect();
     assert!(of_error.iter().all(|message| message["id"] == told["id"]), "{of_error:?}");
@@ -485,6 +485,49 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     assert_eq!(said, 1, "the message stands once in the history");
 }
 
+/// After the last attempt the message says that it failed permanently; a task that failed so is cancelled, and one
+/// that waits for its next attempt is paused.
+///
+/// Shows: S4-R076, S4-R109, S4-R110, S4-R111.
+#[tokio::test]
+async fn what_failed_permanently_says_so_and_its_task_is_cancelled() {
+    let model = ScriptedModel::deciding(|request| {
+        if is_of_task(request) {
+            let (model, cause) = ("m".into(), "reset".into());
+            return Some(Err(ModelError::Unreachable { model, cause, sent: false }));
+        }
+        Some(Ok(speak(request)))
+    });
+    let clock = FakeClock::default();
+    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
+    let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(quiet(Kinds::builtin()));
+    let site = Site::serving(engine.clock(Arc::new(clock.clone())).build(), Settings::default()).await;
+    site.work();
+    let goal = create(&site).await;
+    say(&site, &goal, "a task").await;
+    let path = format!("/api/agent_tasks?goal_id={goal}");
+    let task =
+        eventually(&site, &path, |page| page["data"][0]["status"] == "paused").await["data"][0].clone();
+    let thread = format!("/api/agent_tasks/{}/thread_messages", task["id"].as_str().unwrap());
+    for attempt in 2..=4 {
+        clock.advance(Duration::from_secs(120));
+        let is_it = |page: &Value| {
+            let last = &page["data"][0]["metadata"];
+            last["attempt"] == attempt || last["retryable"] == false
+        };
+        eventually(&site, &thread, is_it).await;
+    }
+    let task =
+        eventually(&site, &path, |page| page["data"][0]["status"] == "cancelled").await["data"][0].clone();
+    assert_eq!(task["goal_id"], json!(goal));
+    let messages = data(&site, &thread).await;
+    let [failed] = &messages[..] else { panic!("{messages:?}") };
+    assert_eq!((&failed["source"], &failed["metadata"]["retryable"]), (&json!("error"), &json!(false)));
+    let said = failed["content"].as_str().unwrap();
+    assert!(said.starts_with("Failed permanently after 4 attempts"), "{said}");
+}
+
 /// Nothing of one owner is another's, and what only operators see is theirs alone.
 ///
 /// Shows: S4-R038.
@@ -494,8 +537,7 @@ async fn goals_are_their_owners_and_what_a_model_reads_is_the_operators() {
     let jwt =
         Jwt { algorithm: Algorithm::Hs256, key: secret.into(), audience: None, issuer: None, operator: None };
     let settings = Settings { auth: Auth::Jwt(jwt), ..Settings::default() };
-    let token =
-        |owner: &str| mint(&settings, &Owner::new(owner), std::time::Duration::from_secs(600)).unwrap();
+    let token = |owner: &str| mint(&settings, &Owner::new(owner), Duration::from_secs(600)).unwrap();
     let (ada, eve) = (token("ada"), token("eve"));
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let store = Arc::new(SqliteStore::in_memory().unwrap());

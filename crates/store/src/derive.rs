@@ -116,6 +116,7 @@ fn of_step(step: &Step) -> EventBody {
         state: step.status(),
         due: retry.map(|retry| retry.due),
         attempt: retry.map(|_| step.attempt),
+        class: retry.and_then(|retry| retry.failed.last()?.class),
         error: retry.map(|retry| retry.error.clone()),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Sha256, Time};
+use crate::{FailureClass, Sha256, Time};
 
 /// How the model was asked for a turn, a decision or a summary: what proves the request that is rebuilt from rows, and how long the
 /// answer took.
@@ -50,6 +50,9 @@ pub struct FailedTry {
     /// The model that was asked, if that is not the one of the kind.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub model: Option<String>,
+    /// What sort of failure it was; none if an earlier release recorded it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub class: Option<FailureClass>,
     /// Why it failed.
     pub error: String,
 }

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Amount, BudgetAction, Cost, Grant, Intervention, Item, Owner, Question, RunId, Session, Status,
-    StepKey, StepStatus, StopReason, Task, Time, Usage, WaitingOn, status::words,
+    AgentId, Amount, BudgetAction, Cost, FailureClass, Grant, Intervention, Item, Owner, Question, RunId,
+    Session, Status, StepKey, StepStatus, StopReason, Task, Time, Usage, WaitingOn, status::words,
 };
 
 /// One numbered fact. Numbers are gap-free per root agent; the number is the SSE id.
@@ -81,6 +81,9 @@ pub enum EventBody {
         /// How many attempts were made before that.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         attempt: Option<u32>,
+        /// What sort of failure it was, if it is retried after one.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        class: Option<FailureClass>,
         /// What went wrong, if it is retried.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error: Option<String>,

@@ -25,6 +25,7 @@ mod document;
 mod entity;
 mod epoch;
 mod event;
+mod failure_class;
 mod forget;
 mod goal;
 mod grant;
@@ -101,6 +102,7 @@ pub use document::{
 pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
+pub use failure_class::FailureClass;
 pub use goal::{Goal, GoalStatus};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;

@@ -93,7 +93,12 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
                 at: at(3),
                 first_token: Some(at(4)),
                 gate_ms: 12,
-                failed: vec![FailedTry { at: at(2), model: None, error: "it was busy".to_owned() }],
+                failed: vec![FailedTry {
+                    at: at(2),
+                    model: None,
+                    class: None,
+                    error: "it was busy".to_owned(),
+                }],
             })),
         }),
         ItemBody::Context(Context {

@@ -39,8 +39,9 @@ impl FailedTries {
 
     /// Notes an attempt that failed.
     pub(super) fn failed(&mut self, at: Time, model: Option<String>, error: &ModelError) {
+        let class = Some(retry::class(error));
         let error = error.to_string().chars().take(ERROR).collect();
-        self.kept.failed.push(FailedTry { at, model, error });
+        self.kept.failed.push(FailedTry { at, model, class, error });
     }
 
     /// Returns the stop of a call that failed for good; its cause lists the recorded errors of the models and

@@ -241,7 +241,15 @@ fn a_retrying_agent_shows_its_countdown_and_the_error() {
     let mut story = HandmadeTree::new();
     let due = Time::now() + std::time::Duration::from_millis(7_900);
     let (key, state, error) = ("model/1".into(), StepStatus::Retry, Some("m: HTTP 500".into()));
-    let step = EventBody::Step { run: RunId::new(), key, state, due: Some(due), attempt: Some(3), error };
+    let step = EventBody::Step {
+        run: RunId::new(),
+        key,
+        state,
+        due: Some(due),
+        attempt: Some(3),
+        class: None,
+        error,
+    };
     story.tell(story.root, step);
     let waiting_on = Some(WaitingOn::Retry);
     story.tell(

@@ -199,11 +199,12 @@ impl Thread {
                 state: StepStatus::Retry,
                 due,
                 attempt,
+                class,
                 error,
             } => {
                 let (Some(due), Some(error)) = (due, error) else { return Ok(Vec::new()) };
                 let attempt = attempt.unwrap_or_default();
-                let failing = Failing { run, attempt, error: &error, class: None, due, at };
+                let failing = Failing { run, attempt, error: &error, class, due, at };
                 vec![Change::Message(self.renderer.failing(&failing))]
             }
             _ => Vec::new(),

@@ -198,7 +198,7 @@ async fn failing(
             run: run.id,
             attempt: step.attempt,
             error: &retry.error,
-            class: None,
+            class: retry.failed.last().and_then(|failed| failed.class),
             due: retry.due,
             at: step.updated,
         })),

@@ -2,7 +2,7 @@
 
 use entourage_api::schema;
 use entourage_engine::Posted;
-use entourage_types::{CallId, PostId, QuestionId, Time};
+use entourage_types::{CallId, FailureClass, PostId, QuestionId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -78,7 +78,8 @@ pub(crate) struct Metadata {
     pub(crate) question_id: Option<QuestionId>,
     /// What sort of failure it was.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error_class: Option<String>,
+    #[schema(value_type = Option<schema::FailureClass>)]
+    pub(crate) error_class: Option<FailureClass>,
     /// How many attempts have failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<u32>,

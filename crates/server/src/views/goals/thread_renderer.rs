@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use entourage_types::{
-    About, Author, CallId, Item, ItemBody, NoticeCode, Output, Question, QuestionStatus, RunId, Time,
-    ToolCall, Turn, tool_names,
+    About, Author, CallId, FailureClass, Item, ItemBody, NoticeCode, Output, Question, QuestionStatus, RunId,
+    Time, ToolCall, Turn, tool_names,
 };
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(crate) struct Failing<'a> {
     pub(crate) run: RunId,
     pub(crate) attempt: u32,
     pub(crate) error: &'a str,
-    pub(crate) class: Option<String>,
+    pub(crate) class: Option<FailureClass>,
     pub(crate) due: Time,
     pub(crate) at: Time,
 }
@@ -80,7 +80,7 @@ impl ThreadRenderer {
         let Failing { run, attempt, error, class, due, at } = failing;
         let content = format!("Attempt {attempt} failed ({error}). The next one is made at {due}.");
         let metadata = Metadata {
-            error_class: class.clone(),
+            error_class: *class,
             attempt: Some(*attempt),
             next_retry_at: Some(*due),
             retryable: Some(true),
