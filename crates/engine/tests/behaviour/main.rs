@@ -89,5 +89,6 @@ mod triggers;
 mod usage;
 mod versions;
 mod webhooks;
+mod week_of_life;
 mod why;
 mod window;
