@@ -41,6 +41,7 @@ mod explorer_tree;
 mod feed;
 mod forgotten;
 mod gate;
+mod goal_crashes;
 mod goals;
 mod guardrails;
 mod in_flight;
