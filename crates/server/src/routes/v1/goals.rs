@@ -48,7 +48,8 @@ async fn create(
     Body(new): Body<CreateGoal>,
 ) -> Result<impl IntoResponse, Problem> {
     let CreateGoal { title, description, instructions } = new;
-    let goal = caller.client.create_goal(NewGoal { title, description, instructions }, key.as_deref()).await?;
+    let goal =
+        caller.client.create_goal(NewGoal { title, description, instructions }, key.as_deref()).await?;
     let location = format!("/v1/goals/{}", goal.agent);
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Goal::from(goal))))
 }

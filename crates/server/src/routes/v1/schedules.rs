@@ -151,7 +151,6 @@ async fn trigger(
 ) -> Result<(StatusCode, Json<Posted>), Problem> {
     let FireTrigger { name, payload, text } = fired;
     let trigger = Trigger { name, payload, schedule: None };
-    let posted =
-        caller.client.trigger(id, trigger, &text.unwrap_or_default(), key.as_deref()).await?;
+    let posted = caller.client.trigger(id, trigger, &text.unwrap_or_default(), key.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(views::posted(posted))))
 }
