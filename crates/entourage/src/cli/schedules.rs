@@ -241,14 +241,14 @@ fn show(schedule: &Schedule) -> Result<()> {
     let paint = out::stdout();
     let Schedule { id, status, trigger, agent, text: reads, fired, left_out, .. } = schedule;
     out::result(text![paint.bold(id), "  ", status])?;
-    let times = text![fired, " times, and left out ", left_out];
     for (name, value) in [
         ("agent", text![agent]),
         ("trigger", text![trigger]),
         ("reads", text![describe::cut(reads, describe::LONGEST_TEXT)]),
         ("recurs", text![when(schedule)]),
         ("next", text![next(schedule)]),
-        ("fired", times),
+        ("fired", text![fired]),
+        ("left out", text![left_out]),
     ] {
         out::result(text!["  ", paint.dim(format!("{name:<8}")), " ", value])?;
     }
