@@ -25,7 +25,7 @@ Examples:
 A goal has an agent that works towards it for months. Wherever a goal is named, its title or its id will do; the id is \
 that of its agent. `entourage schedules` has the agent look at the goal by itself.";
 
-/// List, create, change, archive and delete goals, each with an agent that works towards it
+/// List, create, change, archive and delete goals, each with an agent of its own
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Goals {

@@ -30,7 +30,7 @@ Examples:
 A schedule gives its agent a trigger when its time comes; the agent reads it in a run of its own. It fires while a process \
 works on the agent, such as `entourage serve`; times that pass meanwhile are left out.";
 
-/// List, create, pause, resume, end and fire schedules, which set agents to work by themselves
+/// List, create, pause, resume, end and fire schedules, which set agents to work
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Schedules {
