@@ -50,7 +50,8 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId ScheduleId ProjectId DocumentId }
 words! { AgentState Status ShownStatus WorksFor WaitingOn StopReason StepStatus QuestionStatus Reply Input OnLimit Action InterventionStatus
-LearningStatus BudgetAction Section SessionEnd Timeframe FailureClass About Verdict GrantStatus Occasion OnEnd DeliveryStatus EventName Change }
+LearningStatus GoalStatus ScheduleStatus BudgetAction Section SessionEnd Timeframe FailureClass About Verdict GrantStatus Occasion OnEnd DeliveryStatus
+EventName Change }
 
 schema! {
     /// The schema of the order of a list of agents.
@@ -65,6 +66,11 @@ schema! {
 schema! {
     /// The schema of a chat's id: its orchestrator's.
     ChatId = agent()
+}
+
+schema! {
+    /// The schema of a goal's id: its agent's.
+    GoalId = agent()
 }
 
 schema! {

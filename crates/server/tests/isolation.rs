@@ -32,6 +32,11 @@ async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
     let document = site.post(&documents, &json!({"name": "Hers"})).await.expect(201)["id"].clone();
     let act = json!({"message": "hello", "project_id": 1});
     site.post("/api/agent/act", &act).await.expect(200);
+    let goal = site.post("/v1/goals", &json!({"title": "Hers"})).await.expect(201)["agent"].clone();
+    let goal = ("GoalId", goal.as_str().expect("an id").to_owned());
+    let new = json!({"agent": agent, "trigger": "look", "text": "later", "first": "2999-01-01T00:00:00Z"});
+    let schedule = site.post("/v1/schedules", &new).await.expect(201)["id"].clone();
+    let schedule = ("ScheduleId", schedule.as_str().expect("an id").to_owned());
     let documents = [("ProjectId", project), ("DocumentId", document.as_str().expect("an id").to_owned())];
     let numbers = ["ProjectNumber", "DocumentNumber", "ProjectChatNumber"].map(|name| (name, "1".to_owned()));
     let chats = [("ChatId", chat), ("SubAgentId", below)];
@@ -42,6 +47,8 @@ async fn ids_by_schema(site: &Site) -> BTreeMap<&'static str, String> {
         ("RunId", run),
         ("TaskId", task),
         grant,
+        goal,
+        schedule,
     ];
     chats.into_iter().chain(others).chain(documents).chain(numbers).collect()
 }
@@ -83,6 +90,8 @@ fn body(operation: &str) -> Option<Value> {
         "changeDocument" | "changeNumberedDocument" => Some(json!({"content": "Mine."})),
         "undoDocument" | "undoNumberedDocument" => Some(json!({"to": 1})),
         "act" => Some(json!({"message": "Mine."})),
+        "changeGoal" => Some(json!({"title": "Mine"})),
+        "fireTrigger" => Some(json!({"name": "look", "text": "hello"})),
         _ => None,
     }
 }

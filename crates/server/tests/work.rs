@@ -30,7 +30,18 @@ async fn kinds_are_listed_without_their_instructions() {
     let site = Site::open().await;
     let kinds = site.get("/v1/kinds").await.expect(200);
     let names: Vec<_> = kinds["data"].as_array().unwrap().iter().map(|kind| kind["name"].clone()).collect();
-    assert_eq!(names, ["assistant", "documents", "explorer", "general", "orchestrator", "researcher"]);
+    let builtin = [
+        "assistant",
+        "documents",
+        "explorer",
+        "general",
+        "goal",
+        "orchestrator",
+        "researcher",
+        "task",
+        "user_agent",
+    ];
+    assert_eq!(names, builtin);
 
     let kind = site.get("/v1/kinds/assistant").await.expect(200);
     assert_eq!(kind, kinds["data"][0]);

@@ -225,6 +225,12 @@ impl From<entourage_engine::Error> for Failure {
             Error::NotFound { noun: "document", .. } => {
                 Self::not_found(format!("{text}. `entourage documents` lists them"))
             }
+            Error::NotFound { noun: "goal", .. } => {
+                Self::not_found(format!("{text}. `entourage goals` lists them"))
+            }
+            Error::NotFound { noun: "schedule", .. } => {
+                Self::not_found(format!("{text}. `entourage schedules` lists them"))
+            }
             Error::StaleVersion { .. } => Self::stale(text),
             Error::NotFound { .. } | Error::NoRequest { .. } => Self::not_found(text),
             Error::Kinds(mistakes) => {

@@ -1,4 +1,4 @@
-//! Finds the agent, run, question or grant that a user means: by its id, by a part of it, or the newest.
+//! Finds the agent, run, question, grant or schedule that a user means: by its id, by a part of it, or the newest.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -301,6 +301,23 @@ impl Named for GrantId {
     async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
         let standing = backend.grants(None).await?;
         Ok(standing.into_iter().map(|grant| (grant.id, grant.tool)).collect())
+    }
+}
+
+#[async_trait]
+impl Named for ScheduleId {
+    const NOUN: &'static str = "schedule";
+    const PREFIX: &'static str = Self::PREFIX;
+    const LIST: &'static str = "entourage schedules";
+    const NONE: &'static str = "there is no schedule yet. `entourage schedules create AGENT` creates one";
+
+    async fn last(backend: &Backend) -> Result<Option<Self>> {
+        Ok(backend.schedules(None, None, Some(1)).await?.first().map(|schedule| schedule.id))
+    }
+
+    async fn all(backend: &Backend) -> Result<Vec<(Self, String)>> {
+        let all = backend.schedules(None, None, None).await?;
+        Ok(all.into_iter().map(|schedule| (schedule.id, schedule.trigger)).collect())
     }
 }
 

@@ -20,6 +20,7 @@ mod export;
 mod failure;
 mod forget;
 mod globals;
+mod goals;
 mod grants;
 mod hangup;
 mod id_input;
@@ -46,6 +47,7 @@ mod reference;
 mod request;
 mod run;
 mod runs;
+mod schedules;
 mod screen;
 mod search;
 mod serve;
@@ -142,6 +144,8 @@ enum Command {
     Projects(projects::Projects),
     Documents(documents::Documents),
     Act(act::Act),
+    Goals(goals::Goals),
+    Schedules(schedules::Schedules),
     Usage(usage::Usage),
     Budget(budget::Budget),
     Models(models::Models),
@@ -230,6 +234,8 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Projects(projects) => projects.run(&globals).await,
         Command::Documents(documents) => documents.run(&globals).await,
         Command::Act(act) => act.run(&globals).await,
+        Command::Goals(goals) => goals.run(&globals).await,
+        Command::Schedules(schedules) => schedules.run(&globals).await,
         Command::Usage(usage) => usage.run(&globals).await,
         Command::Budget(budget) => budget.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,

@@ -169,7 +169,8 @@ impl Progress {
     /// Applies an event.
     pub(crate) fn event(&mut self, event: &Event) {
         self.last = event.seq;
-        self.stirring = false;
+        // What an agent reads beside a message, and what changed of a record, come before the work itself.
+        self.stirring &= matches!(&event.body, EventBody::Record { .. }) || is_context(&event.body);
         match &event.body {
             EventBody::AgentCreated { parent, kind, title } => self.members.push(Member {
                 id: event.agent,
@@ -352,6 +353,11 @@ impl Progress {
     fn member_mut(&mut self, id: AgentId) -> Option<&mut Member> {
         self.members.iter_mut().find(|member| member.id == id)
     }
+}
+
+/// Whether an event is of what an agent reads beside the conversation.
+fn is_context(event: &EventBody) -> bool {
+    matches!(event, EventBody::Item { item: Some(item), .. } if matches!(item.body, ItemBody::Context { .. }))
 }
 
 impl Member {

@@ -1,8 +1,8 @@
-//! Finds the project, document or chat that a user means: by its name, its number or its id.
+//! Finds the project, document, chat or goal that a user means: by its name, its number or its id.
 
 use std::{fmt::Display, str::FromStr};
 
-use entourage_api::{DocumentHead, Project, ProjectChat};
+use entourage_api::{DocumentHead, Goal, Project, ProjectChat};
 use entourage_types::{AgentId, DocumentId, ProjectId, fold_name};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
     id_input::{FEWEST, NAMED, is_hex},
 };
 
-/// What a user typed for a project, a document or a chat.
+/// What a user typed for a project, a document, a chat or a goal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference(String);
 
@@ -27,18 +27,18 @@ impl FromStr for Reference {
     }
 }
 
-/// Something that has a number and an id, and perhaps a name.
-trait Numbered {
+/// Something that has an id, and perhaps a number or a name.
+trait Referable {
     const NOUN: &'static str;
     const PREFIX: &'static str;
     type Id: Display;
 
     fn id(&self) -> Self::Id;
-    fn number(&self) -> u64;
+    fn number(&self) -> Option<u64>;
     fn name(&self) -> Option<&str>;
 }
 
-impl Numbered for Project {
+impl Referable for Project {
     const NOUN: &'static str = "project";
     const PREFIX: &'static str = ProjectId::PREFIX;
     type Id = ProjectId;
@@ -47,8 +47,8 @@ impl Numbered for Project {
         self.id
     }
 
-    fn number(&self) -> u64 {
-        self.number
+    fn number(&self) -> Option<u64> {
+        Some(self.number)
     }
 
     fn name(&self) -> Option<&str> {
@@ -56,7 +56,7 @@ impl Numbered for Project {
     }
 }
 
-impl Numbered for DocumentHead {
+impl Referable for DocumentHead {
     const NOUN: &'static str = "document";
     const PREFIX: &'static str = DocumentId::PREFIX;
     type Id = DocumentId;
@@ -65,8 +65,8 @@ impl Numbered for DocumentHead {
         self.id
     }
 
-    fn number(&self) -> u64 {
-        self.number
+    fn number(&self) -> Option<u64> {
+        Some(self.number)
     }
 
     fn name(&self) -> Option<&str> {
@@ -74,7 +74,7 @@ impl Numbered for DocumentHead {
     }
 }
 
-impl Numbered for ProjectChat {
+impl Referable for ProjectChat {
     const NOUN: &'static str = "chat";
     const PREFIX: &'static str = AgentId::PREFIX;
     type Id = AgentId;
@@ -83,8 +83,8 @@ impl Numbered for ProjectChat {
         self.agent
     }
 
-    fn number(&self) -> u64 {
-        self.number
+    fn number(&self) -> Option<u64> {
+        Some(self.number)
     }
 
     fn name(&self) -> Option<&str> {
@@ -92,7 +92,35 @@ impl Numbered for ProjectChat {
     }
 }
 
+impl Referable for Goal {
+    const NOUN: &'static str = "goal";
+    const PREFIX: &'static str = AgentId::PREFIX;
+    type Id = AgentId;
+
+    fn id(&self) -> AgentId {
+        self.agent
+    }
+
+    fn number(&self) -> Option<u64> {
+        None
+    }
+
+    fn name(&self) -> Option<&str> {
+        Some(&self.title)
+    }
+}
+
 impl Reference {
+    /// The goal.
+    pub(crate) async fn goal(&self, backend: &Backend) -> Result<Goal> {
+        self.one_of(backend.goals(None).await?)?.ok_or_else(|| {
+            let (typed, title) = (&self.0, quoted(&self.0));
+            Failure::not_found(format!(
+                "there is no goal `{typed}`. `entourage goals` lists them, `entourage goals create {title}` creates it"
+            ))
+        })
+    }
+
     /// The project.
     pub(crate) async fn project(&self, backend: &Backend) -> Result<Project> {
         self.known_project(backend).await?.ok_or_else(|| {
@@ -162,7 +190,7 @@ impl Reference {
     }
 
     /// The one that is meant, if any is.
-    fn one_of<T: Numbered>(&self, all: Vec<T>) -> Result<Option<T>> {
+    fn one_of<T: Referable>(&self, all: Vec<T>) -> Result<Option<T>> {
         let mut meant = self.meant(all);
         if meant.len() < 2 {
             return Ok(meant.pop());
@@ -179,10 +207,11 @@ impl Reference {
     }
 
     /// Those with this name or this number; if there are none, those with this id or part of an id.
-    fn meant<T: Numbered>(&self, all: Vec<T>) -> Vec<T> {
+    fn meant<T: Referable>(&self, all: Vec<T>) -> Vec<T> {
         let (folded, number) = (fold_name(&self.0), self.0.parse::<u64>().ok());
         let is_named = |one: &T| {
-            number == Some(one.number()) || one.name().is_some_and(|name| fold_name(name) == folded)
+            (number.is_some() && number == one.number())
+                || one.name().is_some_and(|name| fold_name(name) == folded)
         };
         let (named, others): (Vec<T>, Vec<T>) = all.into_iter().partition(is_named);
         if !named.is_empty() {
@@ -210,9 +239,11 @@ impl Reference {
 }
 
 /// What distinguishes one from the others.
-fn described(one: &impl Numbered) -> String {
-    let name = one.name().map(|name| format!("`{name}`, ")).unwrap_or_default();
-    format!("{} ({name}number {})", one.id(), one.number())
+fn described(one: &impl Referable) -> String {
+    let (name, number) = (one.name().map(|name| format!("`{name}`")), one.number());
+    let known: Vec<String> =
+        name.into_iter().chain(number.map(|number| format!("number {number}"))).collect();
+    format!("{} ({})", one.id(), known.join(", "))
 }
 
 #[cfg(test)]
@@ -221,7 +252,7 @@ mod tests {
 
     struct One(u64, &'static str, &'static str);
 
-    impl Numbered for One {
+    impl Referable for One {
         const NOUN: &'static str = "one";
         const PREFIX: &'static str = "one";
         type Id = String;
@@ -230,8 +261,8 @@ mod tests {
             format!("one_{}", self.2)
         }
 
-        fn number(&self) -> u64 {
-            self.0
+        fn number(&self) -> Option<u64> {
+            Some(self.0)
         }
 
         fn name(&self) -> Option<&str> {
@@ -247,7 +278,7 @@ mod tests {
             One(4, "aa01", "0199bb04"),
         ];
         let reference: Reference = typed.parse().unwrap();
-        reference.meant(all).iter().map(Numbered::number).collect()
+        reference.meant(all).iter().filter_map(Referable::number).collect()
     }
 
     #[test]

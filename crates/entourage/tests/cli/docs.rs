@@ -185,6 +185,18 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     "urn:entourage:problem:stale-version",
                     r#""outcome":"conversation""#,
                 ],
+                "docs/goals.md" => &[
+                    "created goal See Rome, agent agt_",
+                    "Asked: Which trains go there?",
+                    "description  Two weeks in June",
+                    "  active  remind  once  due 2099-03-01T",
+                    "  paused  remind  once  due once it is resumed",
+                    "fired sch_",
+                    r#""title":"See Paris""#,
+                    r#""kind":"user_agent""#,
+                    r#""status":"archived""#,
+                    "its goal is archived; unarchive it first",
+                ],
                 "docs/explorations.md" => {
                     &["Rehearsal: Which of these files", r#""agentId":"licences","parentId":null"#]
                 }
@@ -205,6 +217,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
             "docs/chats.md",
             "docs/documents.md",
             "docs/explorations.md",
+            "docs/goals.md",
             "docs/upgrade.md"
         ]
     );

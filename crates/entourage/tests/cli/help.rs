@@ -84,6 +84,8 @@ fn the_help_of_every_command_shows_an_example() {
             "projects",
             "documents",
             "act",
+            "goals",
+            "schedules",
             "usage",
             "budget",
             "models",

@@ -53,6 +53,8 @@ use crate::{
         (name = "runs", description = "What agents did, step by step, and what it used."),
         (name = "questions", description = "Questions that only a person can answer, and grants."),
         (name = "work", description = "Tasks that agents delegate to each other, and the notes that they write."),
+        (name = "goals", description = "Goals, each with an agent that works towards it for months, and the user's own agent."),
+        (name = "schedules", description = "Triggers, and the schedules that set agents to work by themselves."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "The kinds of agents."),
         (name = "accounts", description = "Register and log in, on servers that allow it."),

@@ -38,9 +38,10 @@ impl Client {
     }
 }
 
-/// The id of an owner's nth user agent: always the same.
+/// The id of an owner's nth user agent: always the same. It comes before all other ids, which are in the order in which
+/// they were made, so that the newest agent is never this one.
 fn id_of(owner: &Owner, nth: u32) -> AgentId {
     let id = digest(&format!("user agent {nth}\n{owner}"));
     // 32 hex digits are always an id.
-    format!("{}_{}", AgentId::PREFIX, &id[..32]).parse().unwrap_or_else(|_| AgentId::new())
+    format!("{}_{:0>12}{}", AgentId::PREFIX, "", &id[..20]).parse().unwrap_or_else(|_| AgentId::new())
 }

@@ -166,9 +166,15 @@ async fn children(
     responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
-    let mut agent = Agent::from(caller.client.agent(id).await?);
-    add_names(&caller.client, std::slice::from_mut(&mut agent)).await?;
-    Ok(Json(agent))
+    let agent = caller.client.agent(id).await?;
+    Ok(Json(shown(&caller.client, agent).await?))
+}
+
+/// An agent with the name that it was given.
+pub(super) async fn shown(client: &Client, agent: entourage_types::Agent) -> Result<Agent, Problem> {
+    let mut agent = Agent::from(agent);
+    add_names(client, std::slice::from_mut(&mut agent)).await?;
+    Ok(agent)
 }
 
 /// Say why an agent does not go on: the last cause, through the agents that it waits for

@@ -8,6 +8,7 @@ mod budgets;
 mod document_versions;
 mod documents;
 mod events;
+mod goals;
 mod grants;
 mod interventions;
 mod jobs;
@@ -18,6 +19,7 @@ mod news;
 mod projects;
 mod questions;
 mod runs;
+mod schedules;
 mod server;
 mod usage;
 mod webhooks;
@@ -47,6 +49,8 @@ pub(crate) const ROUTES: &[Routes] = &[
     questions::routes,
     grants::routes,
     work::routes,
+    goals::routes,
+    schedules::routes,
     projects::routes,
     documents::routes,
     document_versions::routes,

@@ -1,0 +1,280 @@
+//! `entourage goals`: lists, creates, changes, archives and deletes goals, and shows what their agents had done.
+
+use clap::{Args, Subcommand};
+use entourage_api::{ChangeGoal, CreateGoal, Goal, Task, TaskResult};
+use entourage_types::{AgentId, GoalStatus, ShownStatus};
+
+use super::{
+    backend::{self, Purpose, Result},
+    describe,
+    failure::Exit,
+    globals::Globals,
+    out,
+    reference::Reference,
+    text::{padded, text},
+};
+
+const AFTER_HELP: &str = "\
+Examples:
+  entourage goals                                           all of them, newest first
+  entourage goals create \"See Rome\" --description \"A week in May\" --instructions \"By train\"
+  entourage chat agt_0199…                                  talk to the agent of a goal
+  entourage goals tasks \"See Rome\"                          what it had others do, and what that came to
+  entourage goals archive \"See Rome\"                        put it away: its agent is given nothing to do
+
+A goal has an agent that works towards it for months. Wherever a goal is named, its title or its id will do; the id is \
+that of its agent. `entourage schedules` has the agent look at the goal by itself.";
+
+/// List, create, change, archive and delete goals, each with an agent of its own
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Goals {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the goals, newest first (as without a command)
+    #[command(after_help = "Example:\n  entourage goals list --status open")]
+    List {
+        /// Only goals in this status: open, archived
+        #[arg(long, value_name = "STATUS")]
+        status: Option<GoalStatus>,
+    },
+    /// Create a goal, and the agent that works towards it
+    #[command(
+        after_help = "Example:\n  entourage goals create \"See Rome\" --description \"A week in May\" --instructions \"By train\""
+    )]
+    Create {
+        /// It in a few words
+        title: String,
+        /// What is to be reached
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        description: String,
+        /// How the agent is to work
+        #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+        instructions: String,
+    },
+    /// Show a goal whole
+    #[command(after_help = "Example:\n  entourage goals show \"See Rome\"")]
+    Show {
+        /// The goal: its title or its id
+        goal: Reference,
+    },
+    /// List the latest tasks that the agent of a goal has created, newest first, and what they came to
+    #[command(after_help = "Example:\n  entourage goals tasks \"See Rome\"")]
+    Tasks {
+        /// The goal: its title or its id
+        goal: Reference,
+        /// Show at most this many
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        limit: u32,
+    },
+    /// Give a goal another title, another description or other instructions
+    #[command(
+        after_help = "Example:\n  entourage goals change \"See Rome\" --description \"Two weeks in June\""
+    )]
+    Change {
+        /// The goal: its title or its id
+        goal: Reference,
+        /// Its new title
+        #[arg(long, value_name = "TITLE", required_unless_present_any = ["description", "instructions"])]
+        title: Option<String>,
+        /// What is to be reached; empty for nothing
+        #[arg(long, value_name = "TEXT")]
+        description: Option<String>,
+        /// How the agent is to work; empty for nothing
+        #[arg(long, value_name = "TEXT")]
+        instructions: Option<String>,
+    },
+    /// Put a goal away: its agent takes no messages, and its schedules are left out
+    #[command(after_help = "Example:\n  entourage goals archive \"See Rome\"")]
+    Archive {
+        /// The goal: its title or its id
+        goal: Reference,
+    },
+    /// Take an archived goal up again
+    #[command(after_help = "Example:\n  entourage goals unarchive \"See Rome\"")]
+    Unarchive {
+        /// The goal: its title or its id
+        goal: Reference,
+    },
+    /// Delete a goal: its agent and those of its tasks end for good
+    #[command(after_help = "\
+Example:
+  entourage goals delete \"See Rome\"
+
+What was said stays readable until `entourage prune` removes it. `entourage goals archive` puts a goal away instead.")]
+    Delete {
+        /// The goal: its title or its id
+        goal: Reference,
+    },
+    /// Show your own agent, which belongs to no goal and knows all of them; it is created if there is none
+    #[command(after_help = "Example:\n  entourage goals user-agent")]
+    UserAgent,
+}
+
+impl Goals {
+    pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
+        let status = |status| ChangeGoal { status: Some(status), ..ChangeGoal::default() };
+        match self.command.unwrap_or(Command::List { status: None }) {
+            Command::List { status } => list(globals, status).await,
+            Command::Create { title, description, instructions } => {
+                create(globals, &CreateGoal { title, description, instructions }).await
+            }
+            Command::Show { goal } => show(globals, &goal).await,
+            Command::Tasks { goal, limit } => tasks(globals, &goal, limit).await,
+            Command::Change { goal, title, description, instructions } => {
+                let change = ChangeGoal { title, description, instructions, status: None };
+                change_to(globals, &goal, &change, "changed").await.map(|_| Exit::Done)
+            }
+            Command::Archive { goal } => {
+                let goal = change_to(globals, &goal, &status(GoalStatus::Archived), "archived").await?;
+                if !globals.json && !globals.quiet {
+                    let (agent, again) = (goal.agent, globals.again());
+                    out::note(format!(
+                        "it is given nothing to do until: entourage goals unarchive {agent}{again}"
+                    ));
+                }
+                Ok(Exit::Done)
+            }
+            Command::Unarchive { goal } => {
+                let goal = change_to(globals, &goal, &status(GoalStatus::Open), "unarchived").await?;
+                note_chat(globals, goal.agent);
+                Ok(Exit::Done)
+            }
+            Command::Delete { goal } => delete(globals, &goal).await,
+            Command::UserAgent => user_agent(globals).await,
+        }
+    }
+}
+
+async fn list(globals: &Globals, status: Option<GoalStatus>) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+    let goals = backend.goals(status).await?;
+    let paint = out::stdout();
+    let width = goals.iter().map(|goal| text![&goal.title].width()).max().unwrap_or(0);
+    for goal in &goals {
+        if globals.json {
+            out::json(goal)?;
+            continue;
+        }
+        let (title, agent) = (paint.bold(padded(&goal.title, width)), paint.dim(goal.agent));
+        let about = describe::cut(&goal.description, 60);
+        let line = text![title, "  ", agent, "  ", goal.status];
+        out::result(if about.is_empty() { line } else { text![line, "  ", about] })?;
+    }
+    if goals.is_empty() && !globals.json && !globals.quiet {
+        out::note(match status {
+            Some(status) => format!("no goal is {status}; `entourage goals` lists all"),
+            None => "no goals yet; `entourage goals create TITLE` creates one".to_owned(),
+        });
+    }
+    Ok(Exit::Done)
+}
+
+async fn create(globals: &Globals, new: &CreateGoal) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
+    let goal = backend.create_goal(new).await?;
+    if globals.json {
+        out::json(&goal)?;
+        return Ok(Exit::Done);
+    }
+    out::result(text!["created goal ", out::stdout().bold(&goal.title), ", agent ", goal.agent])?;
+    note_chat(globals, goal.agent);
+    Ok(Exit::Done)
+}
+
+async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+    let goal = goal.goal(&backend).await?;
+    if globals.json {
+        out::json(&goal)?;
+        return Ok(Exit::Done);
+    }
+    let paint = out::stdout();
+    let Goal { agent, title, description, instructions, status, created, updated, .. } = &goal;
+    out::result(text![paint.bold(title), "  ", paint.dim(agent), "  ", status])?;
+    out::result(paint.dim(format!("created {created}, changed {updated}")))?;
+    for (part, said) in [("description", description), ("instructions", instructions)] {
+        if !said.is_empty() {
+            out::result(text![paint.dim(part), "  ", said])?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+async fn tasks(globals: &Globals, goal: &Reference, limit: u32) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+    let goal = goal.goal(&backend).await?;
+    let tasks = backend.goal_tasks(goal.agent, limit).await?;
+    let paint = out::stdout();
+    for task in &tasks {
+        if globals.json {
+            out::json(task)?;
+            continue;
+        }
+        let status = ShownStatus::of(task.status, None);
+        let sign = paint.status(status, describe::sign(status));
+        let (title, agent) = (paint.bold(&task.title), paint.dim(task.to));
+        out::result(text![sign, " ", title, "  ", agent, "  ", task.status, "  ", came_to(task)])?;
+    }
+    if tasks.is_empty() && !globals.json && !globals.quiet {
+        out::note("no tasks yet: the agent of the goal creates them");
+        note_chat(globals, goal.agent);
+    }
+    Ok(Exit::Done)
+}
+
+/// What a task came to, on one line.
+fn came_to(task: &Task) -> String {
+    match &task.result {
+        Some(TaskResult::Text(text)) => describe::short(text),
+        Some(TaskResult::Error(error)) => format!("error: {}", describe::short(error)),
+        None => String::new(),
+    }
+}
+
+/// Changes a goal, and says so in this word.
+async fn change_to(globals: &Globals, goal: &Reference, change: &ChangeGoal, done: &str) -> Result<Goal> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let goal = goal.goal(&backend).await?;
+    let changed = backend.change_goal(goal.agent, change).await?;
+    match globals.json {
+        true => out::json(&changed)?,
+        false => out::result(text![done, " goal ", out::stdout().bold(&changed.title)])?,
+    }
+    Ok(changed)
+}
+
+async fn delete(globals: &Globals, goal: &Reference) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let goal = goal.goal(&backend).await?;
+    backend.delete_goal(goal.agent).await?;
+    match globals.json {
+        true => out::json(&goal)?,
+        false => out::result(text!["deleted goal ", out::stdout().bold(&goal.title), " with its agents"])?,
+    }
+    Ok(Exit::Done)
+}
+
+async fn user_agent(globals: &Globals) -> Result<Exit> {
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
+    let agent = backend.user_agent().await?;
+    if globals.json {
+        out::json(&agent)?;
+        return Ok(Exit::Done);
+    }
+    let (_, state) = describe::standing(&agent, backend.is_at_work(Some(agent.root)), out::stdout());
+    out::result(text!["your agent ", agent.id, "  ", state])?;
+    note_chat(globals, agent.id);
+    Ok(Exit::Done)
+}
+
+/// Says how to talk to an agent.
+fn note_chat(globals: &Globals, agent: AgentId) {
+    if !globals.json && !globals.quiet {
+        out::note(format!("talk to it: entourage chat {agent}{}", globals.again()));
+    }
+}

@@ -1,0 +1,121 @@
+//! Tests of the commands about goals.
+
+use serde_json::{Value, json};
+
+use super::{
+    data_dir::{DataDir, Ended, id},
+    model::Model,
+    server::Server,
+};
+
+/// A place with the goals `See Rome` and `Learn Italian`, and the id of the first.
+fn rome() -> (DataDir, String) {
+    let place = DataDir::new();
+    let create = ["goals", "create", "See Rome", "--description", "In May", "--instructions", "By train"];
+    let created = place.entourage(&create).good();
+    assert!(created.stdout.starts_with("created goal See Rome, agent agt_"), "{created:?}");
+    let agent = id(&created.stdout, "agt_").to_owned();
+    assert_eq!(created.stderr, format!("talk to it: entourage chat {agent}\n"));
+    place.entourage(&["goals", "create", "Learn Italian"]).good();
+    (place, agent)
+}
+
+#[test]
+fn a_goal_is_created_shown_changed_put_away_and_deleted() {
+    let (place, agent) = rome();
+    let said = |arguments: &[&str]| place.entourage(arguments).good().stdout;
+    let listed = said(&["goals"]);
+    let [italian, rome] = listed.lines().collect::<Vec<_>>()[..] else { panic!("{listed}") };
+    assert!(italian.starts_with("Learn Italian  agt_") && italian.ends_with("  open"), "{listed}");
+    assert_eq!(rome, format!("See Rome       {agent}  open  In May"));
+
+    assert_eq!(said(&["goals", "change", "see rome", "--title", "Rome"]), "changed goal Rome\n");
+    let part = &agent[agent.len() - 8..];
+    let shown = said(&["goals", "show", part]);
+    assert!(shown.starts_with(&format!("Rome  {agent}  open\ncreated 20")), "{shown}");
+    assert!(shown.ends_with("\ndescription  In May\ninstructions  By train\n"), "{shown}");
+
+    let away = place.entourage(&["goals", "archive", "Rome"]).good();
+    assert_eq!(away.stdout, "archived goal Rome\n");
+    assert!(away.stderr.contains(&format!("entourage goals unarchive {agent}")), "{away:?}");
+    assert!(said(&["goals", "list", "--status", "archived"]).starts_with("Rome  "));
+    let refused = place.entourage(&["steer", &agent, "Go on."]);
+    assert!(refused.error(2).contains("its goal is archived; unarchive it first"), "{refused:?}");
+    assert_eq!(said(&["goals", "unarchive", "rome"]), "unarchived goal Rome\n");
+    place.entourage(&["steer", &agent, "Go on."]).good();
+
+    assert_eq!(said(&["goals", "delete", "Rome"]), "deleted goal Rome with its agents\n");
+    assert!(said(&["goals"]).starts_with("Learn Italian"));
+    assert_eq!(said(&["goals", "--json"]).lines().count(), 1);
+}
+
+/// What `create` says next is how its agent is talked to.
+#[test]
+fn a_goal_is_talked_about_and_its_tasks_are_listed() {
+    let (place, agent) = rome();
+    let none = place.entourage(&["goals", "tasks", "See Rome"]).good();
+    assert!(none.stdout.is_empty() && none.stderr.contains(&format!("entourage chat {agent}")), "{none:?}");
+    let task = json!({ "title": "Trains", "instructions": "Find the trains." });
+    let model = Model::calling_once("create_task", &task);
+    let mut chat = place.command(&["chat", &agent]);
+    let chat = Ended::of(model.asked_by(&mut chat).write_stdin("Look for trains.\n")).good();
+    assert!(chat.stderr.contains("calls create_task Trains"), "{chat:?}");
+    let tasks = place.entourage(&["goals", "tasks", "See Rome"]).good().stdout;
+    assert!(tasks.contains("Trains  agt_"), "{tasks}");
+    let listed = place.entourage(&["goals", "tasks", &agent, "--json"]).good().json();
+    assert_eq!((&listed[0]["from"], &listed[0]["title"]), (&json!(agent), &json!("Trains")));
+}
+
+#[test]
+fn a_user_has_one_agent_of_their_own() {
+    let place = DataDir::new();
+    let first = place.entourage(&["goals", "user-agent"]).good();
+    let agent = id(&first.stdout, "agt_");
+    assert_eq!(first.stdout, format!("your agent {agent}  idle\n"));
+    assert_eq!(first.stderr, format!("talk to it: entourage chat {agent}\n"));
+    let again = place.entourage(&["goals", "user-agent", "--json"]).good().json();
+    assert_eq!((&again[0]["id"], &again[0]["kind"]), (&json!(agent), &json!("user_agent")));
+}
+
+#[test]
+fn a_mistake_about_a_goal_is_one_line_that_names_the_next_step() {
+    let (place, _) = rome();
+    place.entourage(&["goals", "create", "See Rome"]).good();
+    for (arguments, words) in [
+        (&["goals", "show", "Paris"][..], "`entourage goals` lists them, `entourage goals create Paris`"),
+        (&["goals", "archive", "See Rome"], "`See Rome` may be 2 goals: agt_"),
+        (&["goals", "create", " "], "is empty"),
+        (&["goals", "change", "Learn Italian", "--title", "a\nb"], "control character"),
+        (&["goals", "change", "Learn Italian"], "--title <TITLE>"),
+        (&["goals", "list", "--status", "done"], "one of open, archived"),
+    ] {
+        let ended = place.entourage(arguments);
+        assert!(
+            ended.error(2).starts_with("error: ") && ended.stderr.contains(words),
+            "{arguments:?}: {ended:?}"
+        );
+        assert!(ended.stdout.is_empty(), "{arguments:?}: {ended:?}");
+    }
+    let none = place.entourage(&["goals", "list", "--status", "archived"]).good();
+    assert!(none.stderr.contains("no goal is archived"), "{none:?}");
+    let missing = place.entourage(&["goals", "--data", "missing"]).good();
+    assert!(missing.stderr.contains("`entourage goals create TITLE` creates one"), "{missing:?}");
+}
+
+/// A server does the same for the commands as the engine within them, with the objects of the API.
+#[test]
+fn the_commands_about_goals_do_the_same_with_a_server() {
+    let (place, agent) = rome();
+    let server = Server::start(&place);
+    let of = |arguments: &[&str]| place.entourage(&[arguments, &["--json"]].concat()).good().json();
+    assert_eq!(of(&["goals", "show", "See Rome"])[0], server.body(&format!("/v1/goals/{agent}")));
+    assert_eq!(of(&["goals", "archive", "See Rome"])[0]["status"], "archived");
+    let listed: Vec<Value> = of(&["goals", "list", "--status", "open"]);
+    assert_eq!((listed.len(), &listed[0]["title"]), (1, &json!("Learn Italian")));
+    let created = place.entourage(&["goals", "create", "See Paris"]).good();
+    assert!(created.stdout.starts_with("created goal See Paris"), "{created:?}");
+    assert_eq!(of(&["goals", "delete", "See Paris"])[0]["title"], "See Paris");
+    assert!(
+        place.entourage(&["goals", "show", "See Paris"]).error(2).contains("`entourage goals` lists them")
+    );
+}
