@@ -9,6 +9,7 @@ mod cpu;
 mod engine;
 mod explore;
 mod floor;
+mod goals;
 mod hostile;
 mod model;
 mod p1;
@@ -90,6 +91,8 @@ enum What {
     P8p,
     /// Messages about a project of 50 documents: CPU, bytes written, and rows read
     P9,
+    /// A goal with a year behind it, and the search over 100,000 closed sessions
+    Goals,
     /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
     /// Everything but the hostile owner (the default)
@@ -146,6 +149,7 @@ pub fn run() -> Result<ExitCode> {
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::P8p => p8p::measure(&benches, &mut report)?,
         What::P9 => p9::measure(&benches, &mut report)?,
+        What::Goals => goals::measure(&benches, &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
@@ -161,6 +165,7 @@ pub fn run() -> Result<ExitCode> {
             p8::measure(&benches, cli.history, &mut report)?;
             p8p::measure(&benches, &mut report)?;
             p9::measure(&benches, &mut report)?;
+            goals::measure(&benches, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

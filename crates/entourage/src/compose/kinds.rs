@@ -10,7 +10,10 @@ use entourage_llm::{Rehearsal, check_name};
 use entourage_store::MemoryStore;
 
 use super::choice;
-use crate::{Result, Settings};
+use crate::{Result, Settings, settings::Sessions};
+
+/// As many summaries as a kind may read.
+const MOST_SUMMARIES: u32 = 20;
 
 /// Removes the kinds whose cost limit cannot be enforced with the models of these settings, and returns why.
 ///
@@ -54,6 +57,8 @@ pub(super) fn read(settings: &Settings) -> entourage_engine::Result<(Kinds, Vec<
     for directory in usual.into_iter().chain(beside) {
         findings.extend(kinds.load(&directory)?);
     }
+    let Sessions { idle_minutes, summaries } = settings.sessions;
+    kinds.set_sessions(idle_minutes, summaries.min(MOST_SUMMARIES));
     Ok((kinds, findings))
 }
 

@@ -58,6 +58,9 @@ impl Settings {
         let text = read(&path, must_exist)?;
         let model = variables.remove(MODEL.0).map(|model| (MODEL.0.to_owned(), model));
         variables.retain(|name, _| OWN.iter().all(|(own, _)| own != name));
+        for (name, value) in variables::stood_for(&text, &others) {
+            variables.entry(name.to_owned()).or_insert_with(|| value.clone());
+        }
         // Other programs share the environment and may set names with our prefix for reasons of their own, as
         // Kubernetes does for each service. Only a variable that names a setting is an error if it is wrong.
         let (known, unknown): (BTreeMap<_, _>, BTreeMap<_, _>) =
@@ -76,14 +79,14 @@ impl Settings {
                 if !value.is_empty() {
                     why = why.replace(&value, "this");
                 }
-                let place = format!("the variable {PREFIX}{culprit}");
+                let place = format!("the variable {}", variables::set_by(&culprit, &others));
                 Error::Settings { place, why: format!("{why}. Correct or unset it") }
             }
         })?;
         if let Some(key) = positive::wrong(&settings) {
             let variable = key.to_uppercase().replace('.', SEPARATOR);
             let place = match known.iter().any(|(name, _)| *name == variable) {
-                true => format!("the variable {PREFIX}{variable}"),
+                true => format!("the variable {}", variables::set_by(&variable, &others)),
                 false => path.display().to_string(),
             };
             let why = format!("`{key}` must be greater than 0; leave it out for the default");
@@ -195,6 +198,33 @@ mod tests {
         assert_eq!(settings.tools.fetch.allow.len(), 2);
         assert_eq!(settings.models.providers.len(), 1);
         assert_eq!(settings.store.durability, super::super::Durability::Normal);
+    }
+
+    /// Shows: S4-R057, S4-R058.
+    #[test]
+    fn the_sessions_of_kinds_that_say_nothing_are_set_by_two_variables_of_another_name() {
+        let variables = [("AGENT_SESSION_TIMEOUT", "45"), ("AGENT_HISTORY_SUMMARY_COUNT", "3")];
+        let settings = load("", &variables).expect("valid");
+        assert_eq!((settings.sessions.idle_minutes, settings.sessions.summaries), (45, 3));
+        let kinds = crate::compose::loaded_kinds(&settings).expect("they load").0;
+        let [goal, general] = ["goal", "general"].map(|name| kinds.get(name).expect("it is built in"));
+        assert_eq!((goal.context.idle_minutes, goal.context.summaries), (45, 3));
+        let usual = crate::compose::loaded_kinds(&load("", &[]).expect("valid")).expect("they load").0;
+        assert_eq!(usual.get("goal").expect("it is built in").context.idle_minutes, 30);
+        assert_ne!(
+            usual.get("general").expect("it is built in").version,
+            general.version,
+            "it is another version"
+        );
+        // The file and the variable of this program win, and what is wrong is named as it was set.
+        let file = "[sessions]\nidle_minutes = 5\n";
+        assert_eq!(load(file, &variables).expect("valid").sessions.idle_minutes, 5);
+        let both = [variables[0], ("ENTOURAGE_SESSIONS__IDLE_MINUTES", "7")];
+        assert_eq!(load("", &both).expect("valid").sessions.idle_minutes, 7);
+        for wrong in ["soon", "0", "-1"] {
+            let why = load("", &[("AGENT_SESSION_TIMEOUT", wrong)]).expect_err("wrong").to_string();
+            assert!(why.starts_with("the variable AGENT_SESSION_TIMEOUT: "), "{why}");
+        }
     }
 
     /// A program that sets another model afterwards gets errors about its own mistakes, not about the

@@ -21,7 +21,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, time::Duration};
 use entourage_engine::programs::Act;
 #[cfg(feature = "server")]
 use entourage_server::{Settings as Server, Webhook};
-use entourage_types::{Dollars, Owner};
+use entourage_types::{ContextPolicy, Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ pub struct Settings {
     pub dispatch: Dispatch,
     /// The document agent.
     pub documents: Documents,
+    /// The sessions of agents.
+    pub sessions: Sessions,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.
@@ -158,6 +160,23 @@ impl Default for Retention {
 impl From<Retention> for entourage_engine::Retention {
     fn from(Retention { events, trees, requests, deliveries }: Retention) -> Self {
         Self { events, trees, requests, deliveries }
+    }
+}
+
+/// The sessions of agents, for kinds whose files say nothing about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Sessions {
+    /// After how many minutes without anything new a session ends, for kinds whose sessions end so.
+    pub idle_minutes: u32,
+    /// How many of the latest closed sessions an agent reads the summaries of; at most 20.
+    pub summaries: u32,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        let ContextPolicy { idle_minutes, summaries, .. } = ContextPolicy::default();
+        Self { idle_minutes, summaries }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Variables of the environment: those that the program reads, and those that only look alike.
 
+use std::collections::BTreeMap;
+
 use super::reference::{Key, keys};
 
 /// The prefix of their names.
@@ -23,7 +25,8 @@ pub(super) const OWN: [(&str, &str); 5] = [
 ];
 
 /// Variables of other programs that apply where no setting is given.
-pub(super) const OTHERS: [(&str, &str); 8] = [
+pub(super) const OTHERS: [(&str, &str); 9] = [
+    ("AGENT_SESSION_TIMEOUT`, `AGENT_HISTORY_SUMMARY_COUNT", "`sessions.idle_minutes`, `sessions.summaries`"),
     ("ANTHROPIC_API_KEY`, `OPENAI_API_KEY`, `OPENROUTER_API_KEY", "`models.providers.NAME.key`"),
     (
         "ANTHROPIC_BASE_URL`, `OPENAI_BASE_URL`, `OPENROUTER_BASE_URL`, `OLLAMA_BASE_URL`, `COMPATIBLE_BASE_URL",
@@ -39,6 +42,34 @@ pub(super) const OTHERS: [(&str, &str); 8] = [
     ("LOG_LEVEL", "`ENTOURAGE_LOG`"),
     ("XDG_DATA_HOME", "the parent of the data directory, if no data directory is set"),
 ];
+
+/// Variables of other programs that stand for a variable of this one, which is named without its prefix (S4-R057, R058).
+const STAND_FOR: [(&str, &str, [&str; 2]); 2] = [
+    ("AGENT_SESSION_TIMEOUT", "SESSIONS__IDLE_MINUTES", ["sessions", "idle_minutes"]),
+    ("AGENT_HISTORY_SUMMARY_COUNT", "SESSIONS__SUMMARIES", ["sessions", "summaries"]),
+];
+
+/// The variables that others stand for, where neither the file nor a variable of this program sets the same.
+pub(super) fn stood_for<'v>(
+    file: &str,
+    others: &'v BTreeMap<String, String>,
+) -> impl Iterator<Item = (&'static str, &'v String)> {
+    let file: toml::Table = toml::from_str(file).unwrap_or_default();
+    STAND_FOR.into_iter().filter_map(move |(other, own, [table, key])| {
+        let is_in_file = file.get(table).and_then(|table| table.get(key)).is_some();
+        let value = others.get(other).filter(|value| !is_in_file && !value.trim().is_empty())?;
+        Some((own, value))
+    })
+}
+
+/// The name of the variable that a person has set to set this one, which is named without its prefix.
+pub(super) fn set_by(own: &str, others: &BTreeMap<String, String>) -> String {
+    let name = format!("{PREFIX}{own}");
+    let other = STAND_FOR.iter().find(|(other, stands_for, _)| {
+        *stands_for == own && !others.contains_key(&name) && others.contains_key(*other)
+    });
+    other.map_or(name, |(other, ..)| (*other).to_owned())
+}
 
 /// The setting that a variable names, by its name without the prefix.
 pub(super) fn setting(name: &str) -> Option<&'static Key> {

@@ -1,0 +1,239 @@
+//! P10: one more turn of a goal with a year behind it (10,000 ended tasks, 1,000 closed sessions), over a turn of a fresh
+//! goal; and the search over 100,000 closed sessions, for the owner of all of them and for the owner of ten.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use entourage_engine::{
+    Client, Engine, Kinds, NewGoal,
+    dispatch::{Dispatcher as _, Embedded},
+};
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::{Commit, Page, RecordFilter, Store, Write};
+use entourage_store_sqlite::{Durability, Settings, SqliteStore};
+use entourage_tools::builtin;
+use entourage_types::{
+    Agent, AgentId, Goal, Kind, Owner, Record as _, RecordWrite, Session, SessionEnd, SessionId, Status,
+    Task, Time, Timeframe,
+};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Benches, cpu, p1::each, report::Report};
+
+/// The tasks that a goal of a year has given, as many in a turn, and the conversations about it.
+const TASKS: usize = 10_000;
+const AT_ONCE: usize = 100;
+const SESSIONS: usize = 1_000;
+/// Rounds, and turns of each goal in a round.
+const ROUNDS: usize = 12;
+const TURNS: usize = 20;
+/// Closed sessions of one owner, and of another.
+const MANY: usize = 100_000;
+const FEW: usize = 10;
+/// How often each search is made.
+const SEARCHES: usize = 200;
+
+pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
+    benches.engine.block_on(async {
+        turns(report).await?;
+        searches(report).await
+    })
+}
+
+async fn turns(report: &mut Report) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let settings = Settings { durability: Durability::Normal, ..Settings::default() };
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path().join("goals.db"), settings)?);
+    let stop = CancellationToken::new();
+    let kinds = ["goal", "task"].into_iter().fold(Kinds::builtin(), |kinds, name| {
+        let mut kind = kinds.get(name).map_or_else(|| Kind::bare(name), |kind| Kind::clone(&kind));
+        (kind.limits.max_tree, kind.limits.max_children) = (1_000_000, 1_000_000);
+        kind.version.clear();
+        kinds.with(kind)
+    });
+    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
+    let engine = Engine::builder(Arc::clone(&store), Arc::new(model))
+        .kinds(kinds)
+        .tools(builtin(entourage_tools::Settings::default()))
+        .stopping(stop.clone())
+        .build();
+    let (advance, clock, stopped) = (Arc::new(engine.clone()), Arc::clone(engine.clock()), stop.clone());
+    let dispatcher =
+        tokio::spawn(async move { Embedded::default().run(advance, store, clock, stopped).await });
+    let client = engine.client(Owner::local());
+    let new =
+        |title: &str| NewGoal { title: title.into(), description: "See it.".into(), ..NewGoal::default() };
+    let old = client.create_goal(new("Of a year"), None).await?.agent;
+    for session in 0..SESSIONS {
+        let gives = session < TASKS / AT_ONCE;
+        turn(&client, old, if gives { "Give tasks." } else { "How is it going?" }).await?;
+        client.close_session(old).await?;
+        let closed = async || Ok(client.sessions(old, last()).await?.len() == 1);
+        let numbered = async || Ok(client.agent(old).await?.session as usize == session + 2);
+        until(async || Ok(closed().await? && numbered().await?)).await?;
+    }
+    until(async || Ok(!has_open_tasks(&client, old).await?)).await?;
+    let given = client.goal_tasks(old, Page::all()).await?.len();
+    ensure!(given == TASKS, "{given} tasks were given");
+    let fresh = client.create_goal(new("Fresh"), None).await?.agent;
+    let (mut of_old, mut of_fresh) = (Vec::new(), Vec::new());
+    for round in 0..=ROUNDS {
+        for (goal, spent) in [(old, &mut of_old), (fresh, &mut of_fresh)] {
+            let client = client.clone();
+            let turns = async move { each(TURNS, 1, || turn(&client, goal, "How is it going?")).await };
+            let millis = tokio::spawn(turns).await??;
+            // The first round warms up.
+            if round > 0 {
+                spent.push(millis);
+            }
+        }
+    }
+    let (old, fresh) = (cpu::median(of_old), cpu::median(of_fresh));
+    report.note("P10", "a turn of a fresh goal, CPU", fresh, "ms");
+    report.note("P10", "a turn of a goal with 10,000 tasks and 1,000 sessions, CPU", old, "ms");
+    report.target("P10", "one over the other", (old / fresh, "x"), 1.2, None);
+    stop.cancel();
+    Ok(dispatcher.await??)
+}
+
+fn speak(request: &Request) -> Script {
+    let asked = request.messages.iter().rposition(|message| matches!(message, Message::User(_)));
+    let since = &request.messages[asked.map_or(0, |at| at + 1)..];
+    let has_acted = since.iter().any(|message| matches!(message, Message::Assistant { .. }));
+    let text = match asked.map(|at| &request.messages[at]) {
+        Some(Message::User(text)) => text.as_str(),
+        _ => "",
+    };
+    let say = Script::call("send_message", json!({ "message": "It goes on." }));
+    if request.system.starts_with("You keep the records") {
+        return Script::text("They spoke of how it goes on.");
+    }
+    if request.system.starts_with("You work on one task") {
+        return Script::text("It is there.");
+    }
+    match text == "Give tasks." && !has_acted {
+        false => say,
+        true => (0..AT_ONCE).fold(say, |script, task| {
+            let task = json!({ "title": format!("Task {task}"), "instructions": "Find it." });
+            script.and_call("create_task", task)
+        }),
+    }
+}
+
+/// Sends a message and waits until the agent rests.
+async fn turn(client: &Client, agent: AgentId, text: &str) -> Result<()> {
+    client.send(agent, text, None).await?;
+    until(async || {
+        let now = client.agent(agent).await?;
+        Ok(!client.is_at_work(&now).await? && now.status == Status::Succeeded)
+    })
+    .await
+}
+
+async fn has_open_tasks(client: &Client, agent: AgentId) -> Result<bool> {
+    for status in [Status::Queued, Status::Running, Status::Waiting] {
+        let open = RecordFilter::<Task> { status: Some(status), page: last(), ..RecordFilter::of(agent) };
+        if !client.records(open).await?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn last() -> Page {
+    Page { limit: 1, newest_first: true, ..Page::default() }
+}
+
+async fn until(is_so: impl AsyncFn() -> Result<bool>) -> Result<()> {
+    while !is_so().await? {
+        tokio::time::sleep(Duration::from_micros(200)).await;
+    }
+    Ok(())
+}
+
+async fn searches(report: &mut Report) -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let settings = Settings { durability: Durability::Normal, ..Settings::default() };
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::open(directory.path().join("sessions.db"), settings)?);
+    let engine = Engine::builder(Arc::clone(&store), Arc::new(ScriptedModel::new([]))).build();
+    let now = engine.clock().now();
+    for (owner, sessions) in [("many", MANY), ("few", FEW)] {
+        let agent = Agent::root(Owner::new(owner), "goal", "A goal", now);
+        let mut commit = Commit::new(now).write(Write::NewAgent(agent.clone()));
+        for number in 0..sessions {
+            let session = session(&agent, number, sessions, now);
+            let mut archived = session.entity()?;
+            archived.text = Some(format!("{}\n{}", session.summary, said(number)));
+            commit.push(Write::Record(archived, None));
+            if commit.writes.len() >= 1_000 {
+                store.commit(std::mem::replace(&mut commit, Commit::new(now))).await?;
+            }
+        }
+        store.commit(commit).await?;
+        let goal = Goal {
+            agent: agent.id,
+            owner: agent.owner.clone(),
+            title: "A goal".into(),
+            description: String::new(),
+            instructions: String::new(),
+            status: entourage_types::GoalStatus::Open,
+            created: now,
+            updated: now,
+        };
+        let mut commit = Commit::new(now);
+        commit.record(RecordWrite::of(&goal)?);
+        store.commit(commit).await?;
+        let client = engine.client(agent.owner);
+        for (what, words, within) in [
+            ("a rare word", "zebra7", Timeframe::All),
+            ("a word of every session", "trains", Timeframe::LastMonth),
+            ("no word, the last week", "", Timeframe::LastWeek),
+        ] {
+            let mut took = Vec::new();
+            for _ in 0..SEARCHES {
+                let words = Some(words.to_owned()).filter(|words| !words.is_empty());
+                let page = Page { limit: 5, newest_first: true, ..Page::default() };
+                let begun = Instant::now();
+                client.sessions_within(agent.id, words, within, page).await?;
+                took.push(begun.elapsed().as_secs_f64() * 1_000.0);
+            }
+            took.sort_by(f64::total_cmp);
+            let p99 = took[SEARCHES * 99 / 100];
+            report.target("P10", format!("{sessions} sessions: {what}, p99"), (p99, "ms"), 100.0, Some(10.0));
+        }
+    }
+    Ok(())
+}
+
+/// A session that was closed a year ago or later.
+fn session(agent: &Agent, number: usize, of: usize, now: Time) -> Session {
+    let year = Duration::from_secs(365 * 24 * 3600);
+    let ago = year / u32::try_from(of).unwrap_or(1) * u32::try_from(of - number).unwrap_or(0);
+    Session {
+        id: SessionId::new(),
+        owner: agent.owner.clone(),
+        root: agent.root,
+        agent: agent.id,
+        number: u32::try_from(number + 1).unwrap_or(0),
+        summary: format!("They spoke of trains to place {}.", number % 1_000),
+        reason: SessionEnd::Idle,
+        messages: 6,
+        tokens: 600,
+        items: (number as u64 * 10, number as u64 * 10 + 9),
+        used: None,
+        started: now - ago,
+        completed: now - ago,
+    }
+}
+
+/// What was said in a session: about two kilobytes, with a word that one session in 20,000 has.
+fn said(number: usize) -> String {
+    let talk = "user: Which trains go there, and what do they cost?\nagent: Six a day, from 40 euros; the first leaves at \
+                seven in the morning and takes four hours. ";
+    let rare = if number % 20_000 == 7 { "zebra7" } else { "" };
+    format!("{}place{} {rare}", talk.repeat(14), number % 5_000)
+}
