@@ -16,6 +16,7 @@ mod document_version;
 mod entry;
 mod event;
 mod grant;
+mod health;
 mod installation;
 mod intervention;
 mod item;
@@ -56,6 +57,7 @@ pub use document_version::{
 pub use entry::{Entry, ListMessages, Posted, Role, SendMessage};
 pub use event::{Begin, Event, EventBody, EventPage};
 pub use grant::{Grant, ListGrants};
+pub use health::{HealthReport, HealthRound, RunHealth};
 pub use installation::{Examine, Finding, FindingState, HeldSettings, SetBy, Setting};
 pub use intervention::{Intervene, Intervention};
 pub use item::{Author, ContextEntry, Item, ItemBody, Level, OutputEffect, RunOptions, ToolCall};

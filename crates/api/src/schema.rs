@@ -50,7 +50,7 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId ScheduleId ProjectId DocumentId }
 words! { AgentState Status ShownStatus WorksFor WaitingOn StopReason StepStatus QuestionStatus Reply Input OnLimit Action InterventionStatus
-LearningStatus BudgetAction Section SessionEnd About Verdict GrantStatus Occasion OnEnd DeliveryStatus EventName Change }
+LearningStatus BudgetAction Section SessionEnd About Verdict GrantStatus Occasion HealthAct OnEnd DeliveryStatus EventName Change }
 
 schema! {
     /// The schema of the order of a list of agents.

@@ -25,6 +25,7 @@ mod finding;
 mod first;
 mod forged;
 mod greedy;
+mod health;
 mod idempotency;
 mod installed;
 mod interventions;

@@ -43,6 +43,7 @@ mod forgotten;
 mod gate;
 mod goals;
 mod guardrails;
+mod health;
 mod in_flight;
 mod injection;
 mod interventions;

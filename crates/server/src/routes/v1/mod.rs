@@ -9,6 +9,7 @@ mod document_versions;
 mod documents;
 mod events;
 mod grants;
+mod health;
 mod interventions;
 mod jobs;
 mod kinds;
@@ -55,5 +56,6 @@ pub(crate) const ROUTES: &[Routes] = &[
     kinds::routes,
     webhooks::routes,
     jobs::routes,
+    health::routes,
     server::routes,
 ];
