@@ -50,7 +50,7 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
         run(&site.bearing(&token_of("alice")), path).await.problem(403, "operator-only");
     }
     let operator = site.bearing(&token_of("local"));
-    run(&operator, "/v1/health?dry_run=maybe").await.problem(400, "bad-request");
+    run(&operator, "/v1/health?dry_run=maybe").await.problem(400, "invalid-query");
     for path in ["/v1/health?dry_run=true", "/api/health_monitor/run?dry_run=true"] {
         let look: HealthRound = run(&operator, path).await.read();
         assert!(look.dry_run);
