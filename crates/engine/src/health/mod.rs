@@ -145,8 +145,8 @@ fn said(span: Duration) -> String {
     let minutes = span.as_secs() / 60;
     let (number, unit) = match minutes {
         0 => (span.as_secs(), "second"),
-        _ if minutes % (24 * 60) == 0 && minutes > 24 * 60 => (minutes / (24 * 60), "day"),
-        _ if minutes % 60 == 0 => (minutes / 60, "hour"),
+        _ if minutes.is_multiple_of(24 * 60) && minutes > 24 * 60 => (minutes / (24 * 60), "day"),
+        _ if minutes.is_multiple_of(60) => (minutes / 60, "hour"),
         _ => (minutes, "minute"),
     };
     format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
