@@ -50,7 +50,7 @@ macro_rules! words {
 
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId ScheduleId ProjectId DocumentId }
 words! { AgentState Status ShownStatus WorksFor WaitingOn StopReason StepStatus QuestionStatus Reply Input OnLimit Action InterventionStatus
-LearningStatus GoalStatus ScheduleStatus BudgetAction Section SessionEnd Timeframe FailureClass About Verdict GrantStatus Occasion OnEnd DeliveryStatus
+LearningStatus GoalStatus ScheduleStatus BudgetAction Section SessionEnd Timeframe FailureClass About Verdict GrantStatus Occasion HealthAct OnEnd DeliveryStatus
 EventName Change }
 
 schema! {

@@ -85,6 +85,16 @@ impl Activations {
         }
     }
 
+    /// Begins an activation of the agent, unless one is in progress.
+    pub(crate) fn enter_if_idle(
+        &self,
+        agent: AgentId,
+        stopping: &CancellationToken,
+        now: Time,
+    ) -> Option<ActivationGuard> {
+        self.try_enter(agent, stopping, now).ok()
+    }
+
     /// Begins an activation that ends the agent: cancels the one in progress, and abandons it after `GRACE`.
     /// Once this has returned, nothing of the other one starts any more.
     pub(crate) async fn preempt(

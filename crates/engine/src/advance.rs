@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Action, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
+use entourage_types::{Action, Agent, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
 use tracing::Instrument;
 
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     dispatch::Due,
     prompt::Chain,
     restart::ResumeDecision,
-    run::{Run, session},
+    run::{Neglect, Run, session},
 };
 
 /// How often an activation begins again at once because what its commit expected has changed.
@@ -152,6 +152,44 @@ impl Engine {
         }
         let mut run = Run::open(self, (claim, chain), self.now(), &entered).await?;
         Ok(run.close(Err(cause)).await?)
+    }
+
+    /// Ends the open run of an agent that made no progress, if the agent is as it was `seen`, and nothing of it is due.
+    /// Returns whether it did. What is at work here is left to go on; what went on at another node meanwhile is
+    /// handed back.
+    pub(crate) async fn end_neglected(&self, seen: &Agent, neglect: Neglect) -> Result<bool> {
+        let activations = &self.inner.activations;
+        let Some(entered) = activations.enter_if_idle(seen.id, self.stopping(), self.now()) else {
+            return Ok(false);
+        };
+        let ResumeDecision::GoOn(_) = self.take_up(seen.id, &entered).await? else { return Ok(false) };
+        let Some((claim, chain)) = self.claim(seen.id).await? else { return Ok(false) };
+        let now = self.now();
+        let is_as_seen = (claim.agent.updated, claim.agent.items, claim.agent.status)
+            == (seen.updated, seen.items, seen.status);
+        let is_due = claim.wakeups.iter().any(|wakeup| wakeup.due <= now);
+        if !is_as_seen || is_due || claim.run.is_none() || is_deleted(&claim) {
+            // The claim has fenced off whoever was at work.
+            let wakeup = Wakeup::new(seen.id, seen.owner.clone(), now);
+            let handed_back = Commit::fenced(&claim.agent, now).write(Write::ScheduleWakeup(wakeup));
+            return match self.store().commit(handed_back).await {
+                Ok(_) | Err(StoreError::Fenced { .. }) => Ok(false),
+                Err(error) => Err(error.into()),
+            };
+        }
+        let mut run = Run::open(self, (claim, chain), now, &entered).await?;
+        let closed = run.close_neglected(neglect).await;
+        if closed.is_ok() {
+            let (agent, items, chain) = run.into_committed();
+            self.inner.transcripts.put(&agent, items, chain);
+        }
+        match closed {
+            Ok(()) => Ok(true),
+            // Another activation has taken the agent, or what it waits for has come.
+            Err(StoreError::Fenced { .. }) => Ok(false),
+            Err(error) if is_outdated(seen.id, &error) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Claims the agent, with the whole of its session, and with the messages of its last request, digested, if

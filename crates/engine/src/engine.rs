@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Budgets, Client, Clock, Signals, Tracer, activations::Activations, budget::Roots, budget_wakeups::Scans,
-    dispatch, feed::Feed, guardrail::Guardrails, memory::Memory, news::NewsDesk, outbox::Outbox,
-    programs::Programs, restart::Restarts, schemas::Schemas, servers::Servers, taint_cache::TaintCache,
-    thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets, transcript_cache::TranscriptCache,
-    versions::Versions,
+    dispatch, feed::Feed, guardrail::Guardrails, health::Health, memory::Memory, news::NewsDesk,
+    outbox::Outbox, programs::Programs, restart::Restarts, schemas::Schemas, servers::Servers,
+    taint_cache::TaintCache, thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets,
+    transcript_cache::TranscriptCache, versions::Versions,
 };
 
 pub use builder::Builder;
@@ -51,6 +51,8 @@ pub(crate) struct Inner {
     pub(crate) programs: Programs,
     /// Held during a job run, so that job runs do not overlap.
     pub(crate) job_lock: tokio::sync::Mutex<()>,
+    /// When tasks and goals are ended that make no progress.
+    pub(crate) health: Health,
     /// The looks at the agents that wait for a budget.
     pub(crate) budget_scans: Scans,
     /// What owners may spend in a day.

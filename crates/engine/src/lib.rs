@@ -23,6 +23,7 @@ mod fair_places;
 mod feed;
 mod goals;
 mod guardrail;
+mod health;
 mod interventions;
 pub mod kinds;
 pub mod maintenance;
@@ -77,6 +78,7 @@ pub use engine::{Builder, Engine};
 pub use error::Error;
 pub use feed::{DeltaFeed, FeedMemory, Signal, Watch};
 pub use guardrail::{Guardrail, GuardrailInput, Side};
+pub use health::{HealthPolicy, HealthReport, HealthRound};
 pub use kinds::{
     Kinds,
     agencies::{self, Agency, Chart},

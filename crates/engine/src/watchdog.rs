@@ -15,8 +15,6 @@ use crate::{Clock, Engine, Error, Interrupt, Result};
 const SLACK: Duration = Duration::from_secs(60);
 /// The ages at which the log reports a slow activation.
 const SLOW: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)];
-/// No activation lasts longer, whatever its kind says.
-const LONGEST: Duration = Duration::from_secs(1800);
 
 /// The signs of life of one activation.
 pub(crate) struct Heartbeat {
@@ -98,6 +96,8 @@ impl Engine {
     /// Returns once an activation must be stopped; logs a warning when it is slow.
     pub(crate) async fn overdue(&self, agent: AgentId, pulse: &Heartbeat) -> Overdue {
         let clock = self.clock();
+        // No activation lasts longer, whatever its kind says.
+        let longest = self.inner.health.longest_activation();
         let mut slow = SLOW.into_iter().peekable();
         loop {
             let now = clock.now();
@@ -106,14 +106,14 @@ impl Engine {
             if silence >= patience {
                 return Overdue::Silent(silence);
             }
-            if age >= LONGEST {
+            if age >= longest {
                 return Overdue::Endless;
             }
             if slow.next_if(|slow| age >= *slow).is_some() {
                 tracing::warn!(%agent, seconds = age.as_secs(), "an activation has been running for long");
                 continue;
             }
-            let next = now + slow.peek().copied().unwrap_or(LONGEST).saturating_sub(age);
+            let next = now + slow.peek().copied().unwrap_or(longest).min(longest).saturating_sub(age);
             clock.sleep_until(next.min(pulse.last() + patience)).await;
         }
     }
@@ -124,7 +124,8 @@ impl Engine {
         match why {
             Overdue::Silent(silence) => Err(Error::Stuck { agent, seconds: silence.as_secs() }),
             Overdue::Endless => {
-                let minutes = LONGEST.as_secs() / 60;
+                let minutes = self.inner.health.longest_activation().as_secs() / 60;
+                self.inner.health.cut(agent, self.now());
                 let cause = format!("it worked {minutes} minutes without a pause, which is the limit");
                 self.end(agent, Interrupt::stopped(StopReason::MaxTime, cause)).await
             }

@@ -27,6 +27,7 @@ mod forged;
 mod goal_threads;
 mod goals;
 mod greedy;
+mod health;
 mod idempotency;
 mod installed;
 mod interventions;

@@ -30,6 +30,7 @@ mod forget;
 mod goal;
 mod grant;
 mod guardrails;
+mod health;
 mod id;
 mod intervention;
 mod item;
@@ -106,6 +107,7 @@ pub use failure_class::FailureClass;
 pub use goal::{Goal, GoalStatus};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
+pub use health::HealthAct;
 pub use id::{
     AccountId, AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId,
     NodeId, NoteId, ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId,

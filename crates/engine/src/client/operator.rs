@@ -7,7 +7,7 @@ use entourage_types::{AgentId, JobRun};
 
 use super::Client;
 use crate::{
-    Engine, Error, Reloaded, Result,
+    Engine, Error, HealthRound, Reloaded, Result,
     dispatch::Places,
     maintenance::{Inconsistency, Job, jobs},
 };
@@ -131,6 +131,14 @@ impl Client {
             text: inconsistency.text,
         };
         Ok(found.map(record).collect())
+    }
+
+    /// Does a round of health now; see [`Engine::health_round`]. A dry one changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`] for a caller that is not the operator.
+    pub async fn run_health(&self, is_dry: bool) -> Result<HealthRound> {
+        self.whole_engine("do a round of health")?.health_round(is_dry).await
     }
 
     /// Checks that the caller may do this, which concerns the whole engine.

@@ -9,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Engine, Inner};
 use crate::{
-    Budgets, Clock, Guardrail, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
+    Budgets, Clock, Guardrail, HealthPolicy, Kinds, LocalSignals, Signals, SystemClock, ThreadStore, Tracer,
     activations::Activations,
     budget::Roots,
     budget_wakeups::Scans,
     dispatch,
     feed::Feed,
     guardrail::Guardrails,
+    health::Health,
     news::NewsDesk,
     outbox::Outbox,
     programs::{Program, Programs},
@@ -48,6 +49,7 @@ pub struct Builder {
     programs: Programs,
     give_up_after: u32,
     budgets: Budgets,
+    health: HealthPolicy,
     stopping: CancellationToken,
 }
 
@@ -70,6 +72,7 @@ impl Engine {
             programs: Programs::default(),
             give_up_after: dispatch::Settings::default().give_up_after,
             budgets: Budgets::default(),
+            health: HealthPolicy::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -158,6 +161,12 @@ impl Builder {
         self
     }
 
+    /// After which times something is done about tasks and goals that make no progress.
+    pub fn health(mut self, health: HealthPolicy) -> Self {
+        self.health = health;
+        self
+    }
+
     /// The token that stops activations at their next step.
     pub fn stopping(mut self, stopping: CancellationToken) -> Self {
         self.stopping = stopping;
@@ -191,6 +200,7 @@ impl Builder {
                 tracer: self.tracer,
                 guardrails: self.guardrails,
                 job_lock: tokio::sync::Mutex::default(),
+                health: Health::new(self.health),
                 budget_scans: Scans::default(),
                 budgets: self.budgets,
                 roots: Roots::default(),

@@ -267,16 +267,24 @@ mod tests {
         }
         assert_eq!(
             Kinds::builtin().names(),
-            "assistant, documents, explorer, general, orchestrator, researcher"
+            "assistant, documents, explorer, general, goal, orchestrator, researcher, task, user_agent"
         );
     }
 
     /// A long search calls one tool again and again: a limit on that is for users to set in their kinds'
-    /// files.
+    /// files. The agents of goals have the limits of their design.
+    ///
+    /// Shows: S4-R116, S4-R117, S4-R118, S4-R119, S4-R120.
     #[test]
-    fn no_builtin_kind_limits_how_often_one_tool_is_called() {
-        for kind in Kinds::builtin().iter() {
+    fn no_builtin_kind_but_those_of_goals_limits_how_often_one_tool_is_called() {
+        let of_goals = ["goal", "task", "user_agent"];
+        for kind in Kinds::builtin().iter().filter(|kind| !of_goals.contains(&&*kind.name)) {
             assert_eq!(kind.limits.max_same_tool, 0, "{}", kind.name);
+        }
+        for name in of_goals {
+            let limits = &Kinds::builtin().get(name).unwrap().limits;
+            assert_eq!((limits.max_steps, limits.max_same_tool, limits.max_seconds), (20, 5, 600), "{name}");
+            assert_eq!(limits.max_history, if name == "task" { 20 } else { 0 }, "{name}");
         }
     }
 
@@ -337,7 +345,7 @@ mod tests {
         kinds.load(directory.path()).unwrap();
         assert_eq!(
             kinds.names(),
-            "assistant, ceo, dev, documents, explorer, general, orchestrator, researcher",
+            "assistant, ceo, dev, documents, explorer, general, goal, orchestrator, researcher, task, user_agent",
             "only it is left out"
         );
         let told = kinds.agency("third").unwrap_err().to_string();

@@ -26,13 +26,14 @@ impl StoredJob {
 }
 
 impl Engine {
-    /// Runs every job when it is due, until the engine is [stopping](Engine::stopping). At its start it also wakes the
-    /// agents for which the budgets of this process have room: they may be larger than those of the process before.
+    /// Runs every job, and every round of health, when it is due, until the engine is [stopping](Engine::stopping). At its
+    /// start it also wakes the agents for which the budgets of this process have room: they may be larger than those of
+    /// the process before.
     ///
     /// A job run that fails is logged and tried again later: maintenance never ends the engine.
     pub async fn keep_up(&self) {
         // No job waits for that: many agents may.
-        tokio::join!(self.wake_where_room(), self.run_jobs());
+        tokio::join!(self.wake_where_room(), self.run_jobs(), self.keep_healthy());
     }
 
     async fn run_jobs(&self) {

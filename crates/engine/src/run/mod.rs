@@ -39,7 +39,7 @@ pub(crate) use program::{project::AboutProject, say_with::Together};
 pub use tools::output::TurnOutcome;
 
 pub(crate) use guards::limits::is_last_announced;
-pub(crate) use lifecycle::session;
+pub(crate) use lifecycle::{neglect::Neglect, session};
 
 use batch::Batch;
 use control::Control;

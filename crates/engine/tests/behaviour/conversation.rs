@@ -136,7 +136,8 @@ async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent()
     let error = client.create(unknown, None).await.unwrap_err().to_string();
     assert_eq!(
         error,
-        "there is no kind `oracle`; there are: assistant, documents, explorer, general, orchestrator, researcher"
+        "there is no kind `oracle`; there are: assistant, documents, explorer, general, goal, orchestrator, researcher, task, \
+         user_agent"
     );
     let blank = NewAgent { message: Some(" \n ".into()), ..NewAgent::default() };
     assert!(client.create(blank, None).await.unwrap_err().to_string().contains("empty"));

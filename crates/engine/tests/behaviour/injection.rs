@@ -198,12 +198,17 @@ async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
                 "ambiguous": false, "missing": false, "question": "", "subquestions": [],
                 "summary": "Done.", "needs_more_info": false
             });
+            let sends = kind.reply == Reply::SendMessage;
             let model = ScriptedModel::deciding(move |request| {
                 Some(Ok(match (&request.output_schema, request.messages.last()) {
                     (Some(schema), _) => {
                         let mut decided = decided.as_object().unwrap().clone();
                         decided.retain(|key, _| schema["properties"].get(key).is_some());
                         Script::text(json!(decided).to_string())
+                    }
+                    // The user of some kinds reads what is sent, and nothing else.
+                    (None, Some(Message::Output { .. })) if sends => {
+                        Script::call("send_message", json!({"message": "Done."}))
                     }
                     (None, Some(Message::Output { .. })) => Script::text("Done."),
                     _ => Script::call("bank__pay", json!({"n": 1})),
@@ -226,7 +231,7 @@ async fn built_in_kinds_ask_approval_for_connected_tools_with_an_effect() {
             assert_eq!(effects.per_call(), [0_u32; 0], "{}: {effect:?}", kind.name);
         }
     }
-    assert_eq!(tried, ["explorer", "general", "researcher"]);
+    assert_eq!(tried, ["explorer", "general", "goal", "researcher", "task", "user_agent"]);
 }
 
 /// The question shows where the request would go, in full and as it would be sent.

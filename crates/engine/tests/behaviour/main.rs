@@ -44,6 +44,7 @@ mod gate;
 mod goal_crashes;
 mod goals;
 mod guardrails;
+mod health;
 mod in_flight;
 mod injection;
 mod interventions;

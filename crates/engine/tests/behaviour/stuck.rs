@@ -7,12 +7,14 @@ use crate::kit::{
     Effects, TestTool, WorldBuilderExt, WorldExt, at_once, bare, first_tools, one_kind, within,
 };
 use async_trait::async_trait;
-use entourage_engine::NewAgent;
+use entourage_engine::{HealthPolicy, NewAgent};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Fault, HeldModel, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
-use entourage_types::{Agent, Answer, Event, EventBody, Kind, Limits, Run, Status, StopReason, ToolSpec};
+use entourage_types::{
+    Agent, Answer, Event, EventBody, HealthAct, Kind, Limits, Owner, Run, Status, StopReason, ToolSpec,
+};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
@@ -172,6 +174,33 @@ async fn an_activation_of_thirty_minutes_ends_its_run_with_max_time() {
     assert_eq!(run.stop_reason, Some(StopReason::MaxTime));
     assert!(run.error.is_some_and(|error| error.contains("30 minutes")));
     assert_eq!(transcript(&world, &root).await.len(), 4, "its call is answered for");
+}
+
+/// The time of an activation is a setting, and the next round of health reports that it was over.
+///
+/// Shows: S4-R123.
+#[tokio::test]
+async fn an_activation_that_was_at_work_for_too_long_is_reported_once() {
+    let (tool, mut begun) = never(Effect::Pure);
+    let model = ScriptedModel::new([Script::call("never", json!({}))]);
+    let patient = |kind: &mut Kind| {
+        kind.limits = Limits { tool_seconds: 100_000, max_seconds: 100_000, ..Limits::default() };
+    };
+    let minute = Duration::from_secs(60);
+    let policy = HealthPolicy { at_work: minute, ..HealthPolicy::default() };
+    let builder = World::builder(model).tools(Toolbox::new().with(tool)).kinds(one_kind(patient));
+    let builder = builder.store(MemoryStore::default()).engine(move |engine| engine.health(policy));
+    let world = builder.start().await;
+    let root = world.ask("Try.").await;
+    within("it is called", begun.recv()).await;
+    world.clock().advance(minute);
+    assert_eq!(world.ended(root.id).await.status, Status::Failed);
+    let operator = world.engine().client(Owner::local());
+    let look = operator.run_health(true).await.unwrap().reports;
+    assert_eq!((look.len(), look[0].agent, look[0].what), (1, root.id, HealthAct::Cut));
+    assert!(look[0].why.starts_with("it was at work for 1 minute without a pause until 2026-"), "{look:?}");
+    assert_eq!(operator.run_health(false).await.unwrap().reports, look, "a look takes nothing away");
+    assert_eq!(operator.run_health(false).await.unwrap().reports, []);
 }
 
 /// Runs a model that decides by the number of its turn; returns the run and its transcript.

@@ -268,7 +268,7 @@ async fn a_discarded_answer_is_counted_even_if_the_process_then_dies() {
         Script::text("It is so."),
         Script::text("It is so."),
     ]);
-    let world = World::builder(model.clone()).start_with(5, Fault::DieBefore).await;
+    let world = World::builder(model.clone()).start_with(6, Fault::DieBefore).await;
     let root = world.ask("Is it?").await;
     // The pause before it asks again, and no longer: its claim must not expire.
     world.clock().advance_to_sleeper(Duration::from_secs(12)).await;

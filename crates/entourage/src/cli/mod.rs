@@ -23,6 +23,7 @@ mod globals;
 mod goals;
 mod grants;
 mod hangup;
+mod health;
 mod id_input;
 mod init;
 mod input;
@@ -155,6 +156,7 @@ enum Command {
     Doctor(doctor::Doctor),
     Init(init::Init),
     Jobs(jobs::Jobs),
+    Health(health::Health),
     Webhooks(webhooks::Webhooks),
     Backup(backup::Backup),
     Prune(prune::Prune),
@@ -245,6 +247,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Init(init) => init.run(&globals),
         Command::Doctor(doctor) => doctor.run(&globals).await,
         Command::Jobs(jobs) => jobs.run(&globals).await,
+        Command::Health(health) => health.run(&globals).await,
         Command::Webhooks(webhooks) => webhooks.run(&globals).await,
         Command::Backup(backup) => backup.run(&globals).await,
         Command::Prune(prune) => prune.run(&globals).await,

@@ -101,6 +101,7 @@ impl Entourage {
         let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);
         let act = Arc::new(Act::new(settings.documents.acts_at_once));
         let builder = builder.program(ProgramName::ACT, act);
+        let builder = builder.health(settings.health.into());
         let engine = builder.budgets(settings.budget.clone().into()).build();
         remarks.extend(engine.leave_out_unusable());
         let connecting = Arc::new(connect(&engine, servers));

@@ -3,6 +3,7 @@
 //! Later sources win: the defaults, the file (`entourage.toml` in the data directory, or the one named by
 //! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
+mod health;
 mod load;
 mod merge;
 mod message;
@@ -25,6 +26,7 @@ use entourage_types::{ContextPolicy, Dollars, Owner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use health::Health;
 pub use load::FILE;
 pub use provenance::{Given, InForce, Origin};
 pub use reference::{Key, keys, markdown, template};
@@ -90,6 +92,8 @@ pub struct Settings {
     pub documents: Documents,
     /// The sessions of agents.
     pub sessions: Sessions,
+    /// After which times something is done about tasks and goals that make no progress.
+    pub health: Health,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.

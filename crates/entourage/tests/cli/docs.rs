@@ -149,6 +149,9 @@ fn run_page(page: &Path) -> Option<Ended> {
     Some(Ended::of(&mut shell))
 }
 
+/// The walk-through for a new kind of agent is one of the pages.
+///
+/// Shows: S4-R146, S4-R147, S4-R149.
 #[test]
 fn the_commands_shown_in_the_docs_run_in_order() {
     let mut run = Vec::new();
@@ -196,6 +199,13 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     r#""kind":"user_agent""#,
                     r#""status":"archived""#,
                     "its goal is archived; unarchive it first",
+                ],
+                "docs/new_kind.md" => &[
+                    " 0 mistakes",
+                    "project: Manages one project of the user",
+                    "weekly_review",
+                    "Asked: We move the office by the end of March.",
+                    "  active  weekly_review  ",
                 ],
                 "docs/explorations.md" => {
                     &["Rehearsal: Which of these files", r#""agentId":"licences","parentId":null"#]

@@ -95,6 +95,7 @@ fn the_help_of_every_command_shows_an_example() {
             "doctor",
             "init",
             "jobs",
+            "health",
             "webhooks",
             "backup",
             "prune",

@@ -159,6 +159,19 @@ fn jobs_lists_maintenance_jobs_and_runs_one_by_name() {
     assert!(place.entourage(&["jobs", "run", "sweep"]).error(2).contains("`entourage jobs` lists"));
 }
 
+/// Shows: S4-R130.
+#[test]
+fn health_does_a_round_or_says_what_it_would_do() {
+    let (place, _) = place_with_open_question();
+    for look in [true, false] {
+        let dry: &[&str] = if look { &["--dry-run"] } else { &[] };
+        let done = place.entourage(&[&["health", "--json"], dry].concat()).good().json();
+        assert_eq!(done[0]["dry_run"], look);
+        assert_eq!(done[0]["reports"], serde_json::json!([]), "an agent of another kind may wait");
+        assert!(place.entourage(&[&["health"], dry].concat()).good().stderr.contains("nothing to do"));
+    }
+}
+
 #[test]
 fn doctor_finds_and_repairs_inconsistencies_through_a_server() {
     let (place, _) = place_with_open_question();

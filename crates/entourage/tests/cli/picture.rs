@@ -92,10 +92,7 @@ fn the_display_shows_what_a_sub_agent_writes() {
 fn a_failed_attempt_is_displayed_and_not_logged_as_well() {
     let (place, model) = (DataDir::new(), Model::new());
     let mut terminal = run(&place, &model, 100);
-    // The first two are retried within seconds.
-    for _ in 0..3 {
-        model.next().fail();
-    }
+    model.next().fail();
     let picture = terminal.draws("assistant trying again in ");
     assert!(!picture.contains("WARN"), "{picture}");
 }

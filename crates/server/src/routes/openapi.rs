@@ -10,7 +10,7 @@ use entourage_api::{
     CaughtUp, Delta, Hello, Problem,
     schema::{
         AgentOrder, DocumentNumber, EventName, ExplorerAgentId, ProjectChatNumber, ProjectNumber,
-        QuestionOrder,
+        QuestionOrder, Timeframe,
     },
 };
 use utoipa::{
@@ -25,7 +25,10 @@ use super::{
 use crate::{
     problem::{Detail, ValidationDetail},
     router,
-    views::chats::{ChatDeltaView, ToolCallDocument},
+    views::{
+        chats::{ChatDeltaView, ToolCallDocument},
+        goals::{ThinkView, ToolCompleteView, ToolStartView},
+    },
 };
 
 /// The description without its paths, which the routes add.
@@ -62,7 +65,7 @@ use crate::{
         (name = "operations", description = "For the operator: health, metrics and maintenance."),
     ),
     components(schemas(Problem, CaughtUp, Delta, Hello, AgentOrder, ExplorerAgentId, QuestionOrder, EventName, ChatDeltaView, ToolCallDocument, ActProgress, ActText, Detail, ValidationDetail,
-        ProjectNumber, DocumentNumber, ProjectChatNumber)),
+        ProjectNumber, DocumentNumber, ProjectChatNumber, Timeframe, ThinkView, ToolStartView, ToolCompleteView)),
     security(("token" = [])),
     modifiers(&Common),
 )]

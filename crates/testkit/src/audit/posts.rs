@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{Commit, Write};
-use entourage_types::{Action, AgentId, ItemBody, Post, PostBody, PostId, Status};
+use entourage_types::{Action, AgentId, ItemBody, Post, PostBody, PostId, Status, TaskId};
 
 use super::{
     Found,
@@ -47,7 +47,7 @@ pub(super) fn check(whole: &Snapshot, facts: &[Fact], found: &mut Found) {
             format!("{} {lost}: {:?}", post.id, post.body)
         });
         if let PostBody::Done { task, .. } = &post.body {
-            let asked = whole.tasks.iter().any(|row| row.id == *task && row.from == post.agent);
+            let asked = whole.assigned(post.agent, *task);
             found.must(asked || whole.is_forgotten(post.agent), Results, post.agent, || {
                 format!("it received the result of {task}, which it did not assign")
             });
@@ -103,7 +103,7 @@ fn is_message(body: &PostBody) -> bool {
 
 /// The messages that joined a transcript, without results that arrived too late for their call.
 fn messages(whole: &Snapshot, agent: AgentId) -> usize {
-    let is_result = |task| whole.tasks.iter().any(|row| Some(row.id) == task && row.from == agent);
+    let is_result = |task: Option<TaskId>| task.is_some_and(|task| whole.assigned(agent, task));
     let items = whole.written(agent);
     items.filter(|item| matches!(&item.body, ItemBody::Message(message) if !is_result(message.task))).count()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, Subtree};
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Kind, Parent, Post, Question, Record, Run,
-    RunId, Schedule, Scope, Step, Task, Time, Tombstone, Wakeup,
+    RunId, Schedule, Scope, Step, Task, TaskId, Time, Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -86,6 +86,13 @@ impl Snapshot {
     /// Whether an agent was forgotten while its tree lived on.
     pub(super) fn is_forgotten(&self, id: AgentId) -> bool {
         self.tombstones.iter().any(|tombstone| tombstone.of == Parent::Agent(id))
+    }
+
+    /// Whether an agent assigned a task, which may be forgotten by now.
+    pub(super) fn assigned(&self, agent: AgentId, task: TaskId) -> bool {
+        let of = Parent::Record(Task::KIND, task.to_string());
+        self.tasks.iter().any(|row| row.id == task && row.from == agent)
+            || self.tombstones.iter().any(|tombstone| tombstone.agent == agent && tombstone.of == of)
     }
 
     pub(super) fn items(&self, agent: AgentId) -> &[Item] {

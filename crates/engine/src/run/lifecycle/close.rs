@@ -20,6 +20,24 @@ use crate::run::{
 
 type Result<T, E = StoreError> = std::result::Result<T, E>;
 
+/// How a run ends.
+pub(super) struct Ending {
+    pub(super) status: Status,
+    /// The status of the tasks that it worked on.
+    pub(super) tasks: Status,
+    pub(super) reason: StopReason,
+    pub(super) result: TaskResult,
+    /// Why it was ended before its program completed, for logs and programs.
+    pub(super) cause: Option<String>,
+}
+
+impl Ending {
+    /// The end of a run whose tasks end as it does.
+    fn new(status: Status, reason: StopReason, result: TaskResult, cause: Option<String>) -> Self {
+        Self { status, tasks: status, reason, result, cause }
+    }
+}
+
 impl Run<'_> {
     /// Commits how the activation ended.
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
@@ -27,7 +45,7 @@ impl Run<'_> {
             Ok(text) => {
                 let reason =
                     self.limits().last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
-                return self.end(Status::Succeeded, reason, TaskResult::Text(text), None).await;
+                return self.end(Ending::new(Status::Succeeded, reason, TaskResult::Text(text), None)).await;
             }
             Err(Interrupt::Suspended(on)) => return self.sleep(on).await,
             // The wake-ups stay in the store: the next process continues from here.
@@ -42,12 +60,12 @@ impl Run<'_> {
             Err(Interrupt::Stopped(stop)) => match self.limits().finished_at_limit(&stop) {
                 Some(text) => {
                     let (result, cause) = (TaskResult::Text(text), Some(stop.cause));
-                    return self.end(Status::Succeeded, stop.reason, result, cause).await;
+                    return self.end(Ending::new(Status::Succeeded, stop.reason, result, cause)).await;
                 }
                 None => stop,
             },
         };
-        self.end(Status::Failed, reason, TaskResult::Error(text), Some(cause)).await
+        self.end(Ending::new(Status::Failed, reason, TaskResult::Error(text), Some(cause))).await
     }
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
@@ -98,17 +116,17 @@ impl Run<'_> {
         u64::try_from(self.limits().worked().as_millis()).unwrap_or(u64::MAX)
     }
 
-    async fn end(
-        &mut self,
-        status: Status,
-        reason: StopReason,
-        result: TaskResult,
-        cause: Option<String>,
-    ) -> Result<()> {
-        let at = self.engine.now();
+    pub(super) async fn end(&mut self, ending: Ending) -> Result<()> {
         // No run would read their results.
-        let unjoined = self.unjoined_tasks().await?;
-        if !unjoined.is_empty() && self.batch.has_writes() {
+        let unjoined = self.unjoined_tasks().await?.into_iter().map(|task| (task, Action::Delete)).collect();
+        self.end_with(ending, unjoined).await
+    }
+
+    /// Ends the run, and cancels these tasks in the same commit.
+    pub(super) async fn end_with(&mut self, ending: Ending, dropped: Vec<(Task, Action)>) -> Result<()> {
+        let Ending { status, tasks, reason, result, cause } = ending;
+        let at = self.engine.now();
+        if !dropped.is_empty() && self.batch.has_writes() {
             // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
             let turn = self.fenced(at).write(Write::Run(self.record.clone()));
             self.commit_as_is(turn).await?;
@@ -138,14 +156,14 @@ impl Run<'_> {
             }
             (_, None) => self.close_calls_not_made(),
         }
-        for task in &unjoined {
-            self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
+        for (task, action) in &dropped {
+            self.cancel_task(task.clone(), *action, &mut writes)?;
         }
         self.record.set_worked(self.worked_ms());
         self.record.end(reason, at);
         let mut joined = Vec::new();
         for id in self.record.tasks.clone() {
-            self.report(id, status, &result, at, &mut writes, &mut joined).await?;
+            self.report(id, tasks, &result, at, &mut writes, &mut joined).await?;
         }
         writes.push(self.record.write(status, None));
         writes.push(self.rested_row(status, Some(reason), at));
@@ -157,8 +175,8 @@ impl Run<'_> {
         let mut commit = self.fenced(at);
         commit.writes.extend(writes);
         self.commit_end(commit, &joined).await?;
-        for task in &unjoined {
-            self.interrupt_cancelled(task, Action::Delete);
+        for (task, action) in &dropped {
+            self.interrupt_cancelled(task, *action);
         }
         RunSpans::of(self).end(status).await;
         Ok(())

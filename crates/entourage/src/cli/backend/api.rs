@@ -2,10 +2,10 @@
 
 use entourage_api::{
     AgencyChat, Agent, AnswerQuestion, Budget, Context, CreateAgent, Entry, Event, FindLearnings,
-    FindSessions, Grant, GrantBudget, Inconsistency, Intervene, Intervention, Item, ItemPage, Job, Kind,
-    Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns, ModelRequest,
-    Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run, SendMessage,
-    Session, ShowTree, UsageReport, Why,
+    FindSessions, Grant, GrantBudget, HealthRound, Inconsistency, Intervene, Intervention, Item, ItemPage,
+    Job, Kind, Learning, List, ListAgents, ListGrants, ListItems, ListNotes, ListQuestions, ListRuns,
+    ModelRequest, Note, Page, PageQuery, PastTree, Posted, Question, Receiver, Reloaded, ReportUsage, Run,
+    SendMessage, Session, ShowTree, UsageReport, Why,
 };
 use entourage_engine::Error;
 use entourage_types::{
@@ -341,6 +341,11 @@ impl Backend {
     /// Everything that a job would find at this moment.
     pub(crate) async fn inconsistencies(&self, job: &str) -> Result<Vec<Inconsistency>> {
         Ok(self.get::<List<Inconsistency>>(&in_path(&["jobs", job, "inconsistencies"])?).await?.data)
+    }
+
+    /// Does a round of health now; a dry one changes nothing.
+    pub(crate) async fn run_health(&self, is_dry: bool) -> Result<HealthRound> {
+        self.post(&format!("health?dry_run={is_dry}")).await
     }
 
     /// The receivers of webhooks, each with its state.

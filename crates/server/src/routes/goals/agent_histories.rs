@@ -50,7 +50,7 @@ struct FindHistories {
 /// Each with its summary; one alone has all that was said.
 #[utoipa::path(
     get, path = "/api/goals/{id}/agent_histories", tag = "goals", operation_id = "listGoalHistories",
-    params(("id" = schema::AgentId, Path, description = "The goal."), FindHistories),
+    params(("id" = schema::GoalId, Path, description = "The goal."), FindHistories),
     responses((status = 200, description = "A page of conversations.", body = AgentHistoryPage), Failures)
 )]
 async fn list_of_goal(
@@ -66,7 +66,7 @@ async fn list_of_goal(
 #[utoipa::path(
     get, path = "/api/goals/{id}/agent_histories/{history}", tag = "goals", operation_id = "getGoalHistory",
     params(
-        ("id" = schema::AgentId, Path, description = "The goal."),
+        ("id" = schema::GoalId, Path, description = "The goal."),
         ("history" = schema::SessionId, Path, description = "The conversation."),
     ),
     responses((status = 200, description = "The conversation.", body = AgentHistoryView), Failures)

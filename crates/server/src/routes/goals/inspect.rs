@@ -20,7 +20,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Inspect the agent of a goal
 #[utoipa::path(
     get, path = "/api/goals/{id}/inspect", tag = "goals", operation_id = "inspectGoal",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "What it is and does.", body = InspectionView), Failures, Reserved)
 )]
 async fn of_goal(caller: Caller, Id(id): Id<AgentId>) -> Answer<InspectionView> {

@@ -103,7 +103,7 @@ async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<GoalDo
 /// Get a goal
 #[utoipa::path(
     get, path = "/api/goals/{id}", tag = "goals", operation_id = "getGoalDocument",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
 async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
@@ -114,7 +114,7 @@ async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
 /// Change a goal: its agent and those of its tasks read the change before their next model call
 #[utoipa::path(
     put, path = "/api/goals/{id}", tag = "goals", operation_id = "changeGoalDocument",
-    params(("id" = schema::AgentId, Path, description = "The goal.")), request_body = ChangeGoal,
+    params(("id" = schema::GoalId, Path, description = "The goal.")), request_body = ChangeGoal,
     responses((status = 200, description = "The goal.", body = GoalView), Failures, Conflict)
 )]
 async fn change(caller: Caller, Id(id): Id<AgentId>, Body(change): Body<ChangeGoal>) -> Answer<GoalView> {
@@ -127,7 +127,7 @@ async fn change(caller: Caller, Id(id): Id<AgentId>, Body(change): Body<ChangeGo
 /// What is under way comes to its end.
 #[utoipa::path(
     post, path = "/api/goals/{id}/archive", tag = "goals", operation_id = "archiveGoal",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
 async fn archive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
@@ -138,7 +138,7 @@ async fn archive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
 /// Take an archived goal up again
 #[utoipa::path(
     post, path = "/api/goals/{id}/unarchive", tag = "goals", operation_id = "unarchiveGoal",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
 async fn unarchive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
@@ -149,7 +149,7 @@ async fn unarchive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
 /// Delete a goal: its agent and those of its tasks end for good
 #[utoipa::path(
     delete, path = "/api/goals/{id}", tag = "goals", operation_id = "deleteGoalDocument",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 204, description = "The goal is deleted."), Failures)
 )]
 async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {

@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// List the notes of a goal, newest first: those of its agent and of its tasks
 #[utoipa::path(
     get, path = "/api/goals/{id}/notes", tag = "goals", operation_id = "listGoalNotes",
-    params(("id" = schema::AgentId, Path, description = "The goal."), PageQuery),
+    params(("id" = schema::GoalId, Path, description = "The goal."), PageQuery),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
 async fn notes(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<NotePage> {
@@ -34,7 +34,7 @@ async fn notes(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQu
 /// List what the agent of a goal has learned, oldest first
 #[utoipa::path(
     get, path = "/api/goals/{id}/learnings", tag = "goals", operation_id = "listGoalLearnings",
-    params(("id" = schema::AgentId, Path, description = "The goal.")),
+    params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "What it has learned and still holds.", body = LearningList), Failures)
 )]
 async fn learnings(caller: Caller, Id(id): Id<AgentId>) -> Answer<LearningList> {

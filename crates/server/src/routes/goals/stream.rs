@@ -36,7 +36,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// begins with the latest messages; with `Last-Event-ID` it begins after that event instead, and no message is missed.
 #[utoipa::path(
     get, path = "/api/goals/{id}/stream", tag = "goals", operation_id = "followGoal",
-    params(("id" = schema::AgentId, Path, description = "The goal."), LastEventId),
+    params(("id" = schema::GoalId, Path, description = "The goal."), LastEventId),
     responses(
         (status = 200, description = "The stream.", body = ThreadMessageView, content_type = "text/event-stream"),
         Gone, Failures,

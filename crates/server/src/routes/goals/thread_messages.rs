@@ -43,7 +43,7 @@ struct SendThreadMessage {
 /// Send a message to the agent of a goal, which works on it in the background
 #[utoipa::path(
     post, path = "/api/goals/{id}/thread_messages", tag = "goals", operation_id = "sendToGoal",
-    params(("id" = schema::AgentId, Path, description = "The goal."), IdempotencyKey),
+    params(("id" = schema::GoalId, Path, description = "The goal."), IdempotencyKey),
     request_body = SendThreadMessage,
     responses(
         (status = 201, description = "The message, which the agent has not read yet.", body = ThreadMessageView),
@@ -87,7 +87,7 @@ async fn send_to_user_agent(
 /// on the next page. The first page also has the messages that the agent has not read yet.
 #[utoipa::path(
     get, path = "/api/goals/{id}/thread_messages", tag = "goals", operation_id = "listGoalMessages",
-    params(("id" = schema::AgentId, Path, description = "The goal."), PageQuery),
+    params(("id" = schema::GoalId, Path, description = "The goal."), PageQuery),
     responses((status = 200, description = "A page of messages.", body = ThreadMessagePage), Failures)
 )]
 async fn list_of_goal(

@@ -10,6 +10,7 @@ mod documents;
 mod events;
 mod goals;
 mod grants;
+mod health;
 mod interventions;
 mod jobs;
 mod kinds;
@@ -59,5 +60,6 @@ pub(crate) const ROUTES: &[Routes] = &[
     kinds::routes,
     webhooks::routes,
     jobs::routes,
+    health::routes,
     server::routes,
 ];

@@ -1,0 +1,45 @@
+//! Tasks that are paused: they wait for another attempt at a model call. They are tried again when their time has come,
+//! and expire when they were paused for too long (S4-R125, R126).
+
+use entourage_types::{HealthAct, Retry, Scope, Step, StepState, Time};
+
+use super::{Finding, HealthReport, OpenRun, Remedy, said};
+use crate::{Engine, Result, run::Neglect};
+
+pub(super) async fn find(engine: &Engine, open: &[OpenRun]) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    for task in open.iter().filter(|open| open.is_task && open.is_paused()) {
+        let steps = engine.store().steps(&Scope::All, task.run.id).await?;
+        let retry = |step: &Step| match &step.state {
+            StepState::Retry(retry) => Some((step.started, retry.clone())),
+            _ => None,
+        };
+        if let Some((since, retry)) = steps.iter().find_map(retry) {
+            found.extend(judge(engine, task, since, &retry));
+        }
+    }
+    Ok(found)
+}
+
+/// What is done about a task that is paused since this time. One whose time has come is tried before it can expire: the
+/// process may have been away.
+fn judge(engine: &Engine, task: &OpenRun, since: Time, retry: &Retry) -> Option<Finding> {
+    let now = engine.now();
+    let expire = engine.health().expire;
+    let finding = |what, why, remedy| {
+        let report = HealthReport { agent: task.agent.id, what, why };
+        Some(Finding { report, remedy })
+    };
+    if retry.due <= now {
+        let why = format!("its next attempt is due since {}", retry.due);
+        let remedy = if task.is_due { Remedy::None } else { Remedy::Wake(task.clone()) };
+        return finding(HealthAct::Retried, why, remedy);
+    }
+    if now.since(since) < expire {
+        return None;
+    }
+    let text = format!("it was paused for {}, and expired", said(expire));
+    let cause = format!("{text}; the last error: {}", retry.error);
+    let why = format!("it was paused since {since}: {}", retry.error);
+    finding(HealthAct::Expired, why, Remedy::End(task.clone(), Neglect::Expired { text, cause }))
+}

@@ -1,0 +1,67 @@
+//! A round of health over HTTP.
+
+use std::{sync::Arc, time::Duration};
+
+use entourage_api::HealthRound;
+use entourage_engine::{Engine, HealthPolicy, Kinds, NewGoal};
+use entourage_llm::{Script, ScriptedModel};
+use entourage_store_sqlite::SqliteStore;
+use entourage_tools::builtin;
+use entourage_types::{HealthAct, Kind, Owner, Status};
+use reqwest::Method;
+use serde_json::json;
+
+use crate::{
+    auth::{settings, token_of},
+    site::{Answer, Site, send},
+};
+
+async fn run(site: &Site, path: &str) -> Answer {
+    send(site.request(Method::POST, path)).await
+}
+
+/// An engine that takes a goal for stale at once, and whose goals rest.
+fn engine() -> Engine {
+    let mut goal = Kind::clone(&Kinds::builtin().get("goal").unwrap());
+    goal.tools = Some(vec!["wait".into()]);
+    goal.version.clear();
+    let model = ScriptedModel::new([Script::call("wait", json!({ "seconds": 86_400 }))]);
+    Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model))
+        .kinds(Kinds::builtin().with(goal))
+        .tools(builtin(entourage_tools::Settings::default()))
+        .health(HealthPolicy { stale_goal: Duration::ZERO, ..HealthPolicy::default() })
+        .build()
+}
+
+/// Shows: S4-R130.
+#[tokio::test]
+async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
+    let site = Site::serving(engine(), settings()).await;
+    site.work();
+    let client = site.engine.client(Owner::new("alice"));
+    let goal =
+        client.create_goal(NewGoal { title: "Rest".into(), ..NewGoal::default() }, None).await.unwrap();
+    client.send(goal.agent, "Rest.", None).await.unwrap();
+    while client.agent(goal.agent).await.unwrap().status != Status::Waiting {
+        tokio::task::yield_now().await;
+    }
+    for path in ["/v1/health", "/api/health_monitor/run"] {
+        run(&site, path).await.problem(401, "unauthorized");
+        run(&site.bearing(&token_of("alice")), path).await.problem(403, "operator-only");
+    }
+    let operator = site.bearing(&token_of("local"));
+    run(&operator, "/v1/health?dry_run=maybe").await.problem(400, "invalid-query");
+    for path in ["/v1/health?dry_run=true", "/api/health_monitor/run?dry_run=true"] {
+        let look: HealthRound = run(&operator, path).await.read();
+        assert!(look.dry_run);
+        let [report] = &look.reports[..] else { panic!("{look:?}") };
+        assert_eq!((report.agent, report.what), (goal.agent, HealthAct::Rested));
+        assert!(report.why.starts_with("nothing of it has changed since "), "{report:?}");
+    }
+    assert_eq!(client.agent(goal.agent).await.unwrap().status, Status::Waiting, "a look changes nothing");
+    let done: HealthRound = run(&operator, "/api/health_monitor/run").await.read();
+    assert_eq!((done.dry_run, done.reports.len()), (false, 1));
+    assert_eq!(client.agent(goal.agent).await.unwrap().status, Status::Succeeded);
+    let again = run(&operator, "/v1/health").await.expect(200);
+    assert_eq!(again, json!({ "dry_run": false, "reports": [] }));
+}
