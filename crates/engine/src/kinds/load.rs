@@ -197,7 +197,10 @@ mod tests {
             findings.len() == 2 && findings.iter().all(|found| kinds.leaves_out(&found.file)),
             "{findings:?}"
         );
-        assert_eq!(kinds.names(), "assistant, clerk, documents, explorer, goal, orchestrator, researcher, task, user_agent");
+        assert_eq!(
+            kinds.names(),
+            "assistant, clerk, documents, explorer, goal, orchestrator, researcher, task, user_agent"
+        );
         let told = kinds.named("cook").unwrap_err().to_string();
         assert!(told.contains("cook.md:3: error: ") && told.contains("max_stepz"), "{told}");
         assert!(kinds.named("general").is_err(), "the file was to replace the built-in kind");

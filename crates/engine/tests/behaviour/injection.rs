@@ -17,7 +17,8 @@ use entourage_tools::{
     Caller, Context, Effect, FetchSettings, FilesSettings, Outcome, Settings, Tool, Toolbox, builtin,
 };
 use entourage_types::{
-    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, ResultSource, Status, ToolSpec, Verdict,
+    About, Agent, Answer, Event, EventBody, Question, QuestionStatus, Reply, ResultSource, Status, ToolSpec,
+    Verdict,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;

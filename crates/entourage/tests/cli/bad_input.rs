@@ -14,7 +14,9 @@ fn a_usage_error_names_what_would_be_right() {
     let kind = error(&["run", "x", "--kind", "nobody"]);
     assert!(
         kind.contains("`nobody`")
-            && kind.contains("assistant, documents, explorer, general, goal, orchestrator, researcher, task, user_agent"),
+            && kind.contains(
+                "assistant, documents, explorer, general, goal, orchestrator, researcher, task, user_agent"
+            ),
         "{kind}"
     );
     assert!(error(&["run", "  "]).contains("the text is empty"));
