@@ -14,7 +14,9 @@ fn a_usage_error_names_what_would_be_right() {
     let kind = error(&["run", "x", "--kind", "nobody"]);
     assert!(
         kind.contains("`nobody`")
-            && kind.contains("assistant, documents, explorer, general, orchestrator, researcher"),
+            && kind.contains(
+                "assistant, documents, explorer, general, goal, orchestrator, researcher, task, user_agent"
+            ),
         "{kind}"
     );
     assert!(error(&["run", "  "]).contains("the text is empty"));
@@ -66,7 +68,7 @@ fn chat_with_an_unknown_kind_is_refused_before_any_input() {
     place.write("data/kinds/poet.md", "---\nname: poet\n---\nYou rhyme.\n");
     chat("critic").good();
     let unread = chat("poet");
-    let there = "there is no kind `poet`; there are: assistant, critic, documents, explorer, general, orchestrator, researcher";
+    let there = "there is no kind `poet`; there are: assistant, critic, documents, explorer, general, goal, orchestrator, researcher, task, user_agent";
     assert!(unread.error(2).contains(there), "{unread:?}");
 }
 
