@@ -38,8 +38,8 @@ impl Client {
     }
 }
 
-/// The id of an owner's nth user agent: always the same. It comes before all other ids, which are in the order in which
-/// they were made, so that the newest agent is never this one.
+/// The id of an owner's nth user agent: always the same. Ids sort by creation time, and this one before all others, so that
+/// it does not stand for the latest.
 fn id_of(owner: &Owner, nth: u32) -> AgentId {
     let id = digest(&format!("user agent {nth}\n{owner}"));
     // 32 hex digits are always an id.
