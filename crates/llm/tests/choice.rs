@@ -187,6 +187,7 @@ fn ask(model: Option<&str>) -> Request {
     }
 }
 
+/// Shows: S4-R131.
 #[tokio::test]
 async fn the_model_name_in_a_request_selects_the_provider() {
     let anthropic = Server::start([Says::text("from Anthropic").answer(Provider::Anthropic)]).await;

@@ -133,8 +133,8 @@ fn shown(messages: &[Value]) -> Vec<[&str; 3]> {
 /// A message is there at once, unread; the agent reads it, uses its tools and answers; the client sees all of it, and
 /// what the model thinks only while it does.
 ///
-/// Shows: S4-R004, S4-R005, S4-R008, S4-R009, S4-R010, S4-R011, S4-R013, S4-R018, S4-R019, S4-R025, S4-R026, S4-R027,
-/// S4-R028, S4-R029, S4-R030, S4-R031, S4-R033, S4-R034, S4-R103, S4-R132, S4-R153, S4-R154.
+/// Shows: S4-R004, S4-R005, S4-R008, S4-R009, S4-R010, S4-R011, S4-R013, S4-R018, S4-R019, S4-R025, S4-R026.
+/// Shows: S4-R027, S4-R028, S4-R029, S4-R030, S4-R031, S4-R033, S4-R034, S4-R103, S4-R132, S4-R153, S4-R154.
 #[tokio::test]
 async fn a_message_to_a_goal_is_there_at_once_and_its_thread_shows_what_the_agent_does() {
     let site = site().await;
@@ -227,7 +227,7 @@ async fn a_message_to_a_goal_is_there_at_once_and_its_thread_shows_what_the_agen
     assert_eq!(begun.iter().map(|frame| frame.data.clone()).collect::<Vec<_>>(), messages);
 }
 
-/// Shows: S4-R014, S4-R020, S4-R035, S4-R036, S4-R037, S4-R038, S4-R040, S4-R041, S4-R139, S4-R142, S4-R150.
+/// Shows: S4-R020, S4-R035, S4-R036, S4-R037, S4-R038, S4-R040, S4-R041, S4-R139, S4-R142, S4-R150, S4-R056.
 #[tokio::test]
 async fn the_operator_inspects_what_a_model_has_read_and_how_its_run_ended() {
     let site = site().await;
@@ -287,7 +287,7 @@ async fn the_operator_inspects_what_a_model_has_read_and_how_its_run_ended() {
     assert_eq!(seen["runtime_state"], kept);
 }
 
-/// Shows: S4-R003, S4-R075, S4-R076, S4-R082, S4-R083, S4-R084, S4-R095.
+/// Shows: S4-R003, S4-R076, S4-R082, S4-R083, S4-R084, S4-R095.
 #[tokio::test]
 async fn a_task_is_listed_with_its_goal_and_its_thread_shows_its_tools() {
     let site = site().await;
@@ -355,7 +355,7 @@ async fn goals_are_listed_changed_archived_and_deleted_and_the_user_agent_has_no
     assert_eq!(data(&site, "/api/goals").await, [Value::Null; 0]);
 }
 
-/// Shows: S4-R047, S4-R048, S4-R050, S4-R051, S4-R092, S4-R094, S4-R097.
+/// Shows: S4-R047, S4-R048, S4-R050, S4-R051, S4-R092, S4-R094, S4-R097, S4-R032.
 #[tokio::test]
 async fn an_agent_is_set_to_work_by_hand_and_its_feed_is_archived_whole() {
     let site = site().await;
@@ -373,6 +373,13 @@ async fn an_agent_is_set_to_work_by_hand_and_its_feed_is_archived_whole() {
     let whole = site.get(&whole).await.expect(200);
     assert!(whole["agent_history"][0]["content"].as_str().unwrap().starts_with("Write the feed"), "{whole}");
     assert_eq!(site.get("/api/user_agent/inspect").await.expect(200)["llm_history"], json!([]));
+    // The thread keeps what was said in it.
+    let messages = data(&site, "/api/user_agent/thread_messages").await;
+    assert!(
+        messages
+            .iter()
+            .any(|message| message["content"].as_str().unwrap().starts_with("Done: Write the feed"))
+    );
     for (query, found) in [
         ("query=feed", 1),
         ("query=feed&timeframe=last_month", 1),

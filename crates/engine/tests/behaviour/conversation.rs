@@ -9,7 +9,7 @@ use entourage_tools::{Effect, Outcome, Toolbox};
 use entourage_types::{EventBody, Status, StepKey, StepStatus, StopReason, Usage, Wakeup};
 use serde_json::json;
 
-/// Shows: S4-R144.
+/// Shows: S4-R144, S4-R002.
 #[tokio::test]
 async fn an_answered_message_leaves_items_a_run_a_step_and_usage() {
     let model =
@@ -74,7 +74,7 @@ async fn a_wakeup_with_nothing_to_read_opens_no_run() {
     assert_eq!(model.requests().len(), 0);
 }
 
-/// Shows: S1-R033.
+/// Shows: S1-R033, S4-R015.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_that_arrives_while_a_tool_works_is_read_before_the_next_model_call() {
     let model = ScriptedModel::new([Script::call("slow", json!({})), Script::text("Done, in red.")]);
@@ -127,6 +127,7 @@ async fn a_request_repeated_under_its_idempotency_key_takes_effect_once() {
     assert_eq!(agents.len(), 1);
 }
 
+/// Shows: S4-R148.
 #[tokio::test]
 async fn an_unknown_kind_or_an_invalid_message_is_refused_and_creates_no_agent() {
     let world = World::scripted(&ScriptedModel::new([]), first_tools()).await;

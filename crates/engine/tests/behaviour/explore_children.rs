@@ -62,7 +62,7 @@ async fn an_exploration_that_a_person_puts_below_another_does_not_divide() {
     assert_eq!(lines.last().unwrap(), "turn: in some unit[]");
 }
 
-/// Shows: S3-R039, S3-R043.
+/// Shows: S3-R039, S3-R043, S4-R143.
 #[tokio::test]
 async fn four_children_and_the_main_work_ask_their_models_at_the_same_time() {
     let mind = Mind { subquestions: 4, ..CLEAR };

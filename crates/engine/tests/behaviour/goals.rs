@@ -1,6 +1,6 @@
 //! Goals, the tasks of their agents, and the user agent: what each reads, when each stops, and who wakes whom.
 
-use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedule, Page};
+use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedule, Page, Retention};
 use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_testkit::{World, quiet};
 use entourage_types::{
@@ -68,6 +68,7 @@ async fn ended_tasks(world: &World, goal: &Goal) -> Vec<Task> {
 }
 
 /// Shows: S4-R022, S4-R072, S4-R073, S4-R077, S4-R080, S4-R082, S4-R083, S4-R084.
+/// Shows: S4-R016, S4-R024, S4-R065, S4-R074, S4-R136.
 #[tokio::test]
 async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
     let model = mind();
@@ -93,8 +94,22 @@ async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
     }
     assert!(!read.contains("Research the trains") && !read.contains("<notes_context>"), "{read}");
     let offered: Vec<&str> = of_task[0].tools.iter().map(|tool| tool.name.as_str()).collect();
-    for tool in [tool_names::SEND_MESSAGE, tool_names::SAVE_LEARNING, tool_names::CREATE_TASK] {
+    let own = [
+        tool_names::SEND_MESSAGE,
+        tool_names::SAVE_LEARNING,
+        tool_names::UPDATE_LEARNING,
+        tool_names::CREATE_TASK,
+        tool_names::SEARCH_AGENT_HISTORY,
+    ];
+    for tool in own {
         assert!(!offered.contains(&tool), "{offered:?}");
+    }
+    // What the goal's agent is told, and what it may use; it finds earlier conversations once there are some.
+    let of_goal = requests.iter().find(|request| !is_of_task(request)).unwrap();
+    assert!(of_goal.system.starts_with("You work towards one goal of the user"), "{}", of_goal.system);
+    let offered: Vec<&str> = of_goal.tools.iter().map(|tool| tool.name.as_str()).collect();
+    for tool in own.iter().take(4).chain([&tool_names::CREATE_NOTE]) {
+        assert!(offered.contains(tool), "{offered:?}");
     }
     // Its note is the goal's; its end woke nobody.
     let notes: Vec<Note> = client.records(entourage_store::RecordFilter::default()).await.unwrap();
@@ -286,7 +301,7 @@ fn feeding() -> ScriptedModel {
 /// The feed looks across all goals of its owner, and of nobody else; its session is closed right after. What the user
 /// agent's tasks were created for is on record and changes nothing about them.
 ///
-/// Shows: S4-R045, S4-R051, S4-R089, S4-R090, S4-R093, S4-R094, S4-R095, S4-R096.
+/// Shows: S4-R045, S4-R051, S4-R090, S4-R093, S4-R094, S4-R095, S4-R096.
 #[tokio::test]
 async fn a_feed_looks_across_all_goals_and_is_archived_right_after() {
     let model = feeding();
@@ -366,5 +381,62 @@ async fn the_schedules_of_an_archived_goal_are_left_out() {
         assert_eq!((now.fired, now.left_out), (fired, left_out), "{status}");
     }
     assert_eq!(model.requests().len(), 1);
+    assert_eq!(world.audit().await, []);
+}
+
+/// Shows: S4-R012, S4-R014.
+#[tokio::test]
+async fn several_messages_are_read_by_one_run_in_their_order() {
+    let model = mind();
+    let world = World::builder(model.clone())
+        .tools(first_tools())
+        .kinds(quiet(Kinds::builtin()))
+        .dispatchers([])
+        .start()
+        .await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    for text in ["One.", "Two.", "Three."] {
+        client.send(goal.agent, text, None).await.unwrap();
+    }
+    world.engine().advance(goal.agent).await.unwrap();
+    assert_eq!(client.runs(goal.agent, Page::all()).await.unwrap().len(), 1);
+    let [request] = &model.requests()[..] else { panic!("it asked its model once") };
+    let read: Vec<&str> = request
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::User(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(read, ["One.", "Two.", "Three."]);
+    assert_eq!(client.unread(goal.agent).await.unwrap(), []);
+}
+
+/// Retention leaves the tree of a goal alone, however long it has rested, until the goal was deleted.
+///
+/// Shows: S4-R071.
+#[tokio::test]
+async fn a_goal_at_rest_is_kept_whatever_the_retention_period_until_it_was_deleted() {
+    let model = mind();
+    let world = start(&model, Kinds::builtin()).await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    client.send(goal.agent, "Hello.", None).await.unwrap();
+    world.ended(goal.agent).await;
+    let user_agent = client.user_agent().await.unwrap().id;
+    let day = std::time::Duration::from_secs(24 * 3600);
+    let prune = async || {
+        world.clock().advance(day * 400);
+        let retention = Retention { trees: Some(day * 30), ..Retention::default() };
+        world.engine().prune(&retention).await.unwrap().trees
+    };
+    assert_eq!(prune().await, 0);
+    assert_eq!(client.goal(goal.agent).await.unwrap().title, "See Rome");
+    client.delete_goal(goal.agent).await.unwrap();
+    assert_eq!(prune().await, 1);
+    assert!(matches!(client.agent(goal.agent).await, Err(Error::NotFound { .. })));
+    assert_eq!(client.user_agent().await.unwrap().id, user_agent);
     assert_eq!(world.audit().await, []);
 }

@@ -48,13 +48,14 @@ async fn stopped_by(limits: Limits, tools: &'static [&'static str]) -> (Option<S
     (runs[0].stop_reason, model.requests().len())
 }
 
-/// Shows: S2-R072, S4-R121.
+/// Shows: S2-R072, S4-R121, S4-R100.
 #[tokio::test]
 async fn max_steps_bounds_the_model_calls_of_a_run() {
     let limits = Limits { max_steps: 4, ..Limits::default() };
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxSteps), 4));
 }
 
+/// Shows: S4-R023.
 #[tokio::test]
 async fn max_same_tool_allows_the_fifth_call_in_a_row_and_no_sixth() {
     let limits = Limits { max_same_tool: 5, ..Limits::default() };
@@ -178,7 +179,7 @@ async fn max_tokens_bounds_the_tokens_of_a_run() {
     assert_eq!(stopped_by(limits, &["a", "b"]).await, (Some(StopReason::MaxTokens), 2));
 }
 
-/// Shows: S4-R121.
+/// Shows: S4-R121, S4-R023.
 #[tokio::test]
 async fn max_seconds_counts_time_at_work_and_not_time_asleep() {
     let clock = FakeClock::default();

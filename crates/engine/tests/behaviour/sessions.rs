@@ -221,7 +221,7 @@ async fn a_summary_call_that_never_answers_times_out() {
     assert_eq!(model.cut_off(), 1);
 }
 
-/// Shows: S4-R059.
+/// Shows: S4-R059, S4-R133.
 #[tokio::test]
 async fn the_summary_model_writes_session_summaries() {
     let model = echo().with_summary("scripted::cheap");

@@ -65,7 +65,7 @@ async fn a_sub_agent_fails_after_twenty_model_calls() {
     assert!(last.contains("20 model calls"), "{last}");
 }
 
-/// Shows: S1-R023, S1-R034, S1-R035, S1-R076.
+/// Shows: S1-R023, S1-R034, S1-R035, S1-R076, S4-R007.
 #[tokio::test]
 async fn each_model_call_sees_the_whole_transcript_in_order_and_the_tools() {
     let script = ScriptedModel::new([start("find"), Script::text("Found.")]);

@@ -255,7 +255,7 @@ async fn a_turn_makes_128_calls_16_at_a_time_and_refuses_the_rest() {
     assert_eq!(lines[130..146], [refused; 16]);
 }
 
-/// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156.
+/// Shows: S1-R077, S2-R055, S2-R058, S4-R155, S4-R156, S4-R102.
 #[tokio::test]
 async fn parallel_outputs_keep_call_order_and_a_tool_panic_fails_only_its_call() {
     let order = std::sync::Arc::new(tokio::sync::Semaphore::new(0));
@@ -406,6 +406,7 @@ async fn an_interrupted_unsafe_call_becomes_a_question() {
     }
 }
 
+/// Shows: S4-R017, S4-R021.
 #[tokio::test]
 async fn a_conversational_kind_ends_its_run_after_sending_a_message() {
     let chatty = |kind: &mut Kind| {
