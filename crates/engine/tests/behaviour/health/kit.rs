@@ -101,9 +101,15 @@ pub(super) async fn task(world: &World, does: &str, status: Status) -> (AgentId,
     (goal, task)
 }
 
+/// Waits until an agent is in this status, and its activation is over: one that was at work while the clock moves on by
+/// hours is taken for stuck.
 pub(super) async fn in_status(world: &World, agent: AgentId, status: Status) -> Agent {
     let look = async || world.client().agent(agent).await.unwrap();
-    eventually("it is in this status", look, |agent| agent.status == status).await
+    let found = eventually("it is in this status", look, |agent| agent.status == status).await;
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+    found
 }
 
 pub(super) async fn tasks(world: &World, goal: AgentId) -> Vec<Task> {
