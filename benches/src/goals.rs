@@ -81,9 +81,7 @@ async fn turns(report: &mut Report) -> Result<()> {
     let (mut of_old, mut of_fresh) = (Vec::new(), Vec::new());
     for round in 0..=ROUNDS {
         for (goal, spent) in [(old, &mut of_old), (fresh, &mut of_fresh)] {
-            let client = client.clone();
-            let turns = async move { each(TURNS, 1, || turn(&client, goal, "How is it going?")).await };
-            let millis = tokio::spawn(turns).await??;
+            let millis = each(TURNS, 1, || turn(&client, goal, "How is it going?")).await?;
             // The first round warms up.
             if round > 0 {
                 spent.push(millis);
