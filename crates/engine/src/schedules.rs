@@ -56,6 +56,10 @@ impl Engine {
             });
             commit.push(Write::record(&come)?);
         }
+        if !posts.is_empty() {
+            // A person may archive it at this moment.
+            commit.expect.extend(self.open_goal(&claim.agent).await?);
+        }
         for post in &posts {
             commit.post(post.clone(), &claim.agent.owner);
         }

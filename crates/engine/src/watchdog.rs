@@ -125,9 +125,10 @@ impl Engine {
             Overdue::Silent(silence) => Err(Error::Stuck { agent, seconds: silence.as_secs() }),
             Overdue::Endless => {
                 let minutes = self.inner.health.longest_activation().as_secs() / 60;
-                self.inner.health.cut(agent, self.now());
                 let cause = format!("it worked {minutes} minutes without a pause, which is the limit");
-                self.end(agent, Interrupt::stopped(StopReason::MaxTime, cause)).await
+                self.end(agent, Interrupt::stopped(StopReason::MaxTime, cause)).await?;
+                self.inner.health.cut(agent, self.now());
+                Ok(())
             }
         }
     }

@@ -133,8 +133,8 @@ fn shown(messages: &[Value]) -> Vec<[&str; 3]> {
 /// A message is there at once, unread; the agent reads it, uses its tools and answers; the client sees all of it, and
 /// what the model thinks only while it does.
 ///
-/// Shows: S4-R004, S4-R005, S4-R008, S4-R009, S4-R010, S4-R011, S4-R013, S4-R018, S4-R019, S4-R025, S4-R026.
-/// Shows: S4-R027, S4-R028, S4-R029, S4-R030, S4-R031, S4-R033, S4-R034, S4-R103, S4-R132, S4-R153, S4-R154.
+/// Shows: S4-R004, S4-R005, S4-R009, S4-R010, S4-R011, S4-R013, S4-R019, S4-R025, S4-R026.
+/// Shows: S4-R027, S4-R028, S4-R029, S4-R030, S4-R031, S4-R034, S4-R103, S4-R132, S4-R153, S4-R154.
 #[tokio::test]
 async fn a_message_to_a_goal_is_there_at_once_and_its_thread_shows_what_the_agent_does() {
     let site = site().await;
@@ -319,7 +319,7 @@ async fn a_task_is_listed_with_its_goal_and_its_thread_shows_its_tools() {
     assert_eq!(data(&site, "/api/agent_tasks").await, [Value::Null; 0], "the user agent has none");
 }
 
-/// Shows: S4-R070, S4-R085, S4-R086, S4-R088, S4-R091.
+/// Shows: S4-R070, S4-R085, S4-R086, S4-R091.
 #[tokio::test]
 async fn goals_are_listed_changed_archived_and_deleted_and_the_user_agent_has_no_status() {
     let site = site().await;

@@ -1,10 +1,14 @@
 //! The calls of models, each with what it used: what sums of usage are made of.
 
-use entourage_store::Page;
+use entourage_store::{ItemQuery, Page};
 use entourage_types::{AgentId, Item, ItemBody, ModelUse, RunId, Time};
 
 use super::{Client, Narrowed, RunFilter};
 use crate::Result;
+
+/// How much of a transcript is held at once.
+const ITEMS: u32 = 200;
+const BYTES: usize = 1 << 20;
 
 /// An answered call of a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,9 +34,35 @@ impl Client {
             self.find_runs(RunFilter { page, ..RunFilter::default() }).await?;
         let mut rows = Vec::new();
         for run in runs {
-            rows.extend(self.items_of(&run).await?.iter().filter_map(call_of));
+            let mut from = self.first_since(run.agent, run.started).await?;
+            loop {
+                let part = ItemQuery { bytes: BYTES, ..ItemQuery::of(run.agent, from, ITEMS) };
+                let items = self.transcript_part(part).await?;
+                rows.extend(items.iter().filter(|item| item.run == run.id).filter_map(call_of));
+                // An agent's runs follow each other.
+                let is_over =
+                    |item: &Item| item.run != run.id && run.ended.is_some_and(|ended| item.at > ended);
+                match items.last() {
+                    Some(last) if !is_over(last) => from = last.seq + 1,
+                    _ => break,
+                }
+            }
         }
         Ok(Narrowed { rows, next })
+    }
+
+    /// The number of an agent's first item that was written at this time or later: found by halves, so that a run of an
+    /// agent of many years is as near as any.
+    async fn first_since(&self, agent: AgentId, since: Time) -> Result<u64> {
+        let (mut from, mut to) = (0, self.agent(agent).await?.items);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.items(agent, middle, 1).await?.first() {
+                Some(item) if item.at < since => from = middle + 1,
+                _ => to = middle,
+            }
+        }
+        Ok(from)
     }
 }
 

@@ -49,11 +49,11 @@ impl Client {
         text: &str,
         key: Option<&str>,
     ) -> Result<Posted> {
-        let (agent, text) = self.triggered(to, &trigger, text).await?;
         let request = format!("trigger {to}\n{}\n{}\n{text}", trigger.name, trigger.payload);
         if let Some(first) = self.first_answer::<PostId>(key, &request).await? {
             return Ok(Posted { agent: to, post: first });
         }
+        let (agent, text) = self.triggered(to, &trigger, text).await?;
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
@@ -79,7 +79,6 @@ impl Client {
     /// a cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
         let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
-        let (agent, text) = self.triggered(to, &trigger, &text).await?;
         let recurrence = match recurrence {
             Recurrence::Every { seconds } if seconds < SHORTEST => {
                 let why = format!("a schedule recurs every {SHORTEST} seconds or less often");
@@ -101,6 +100,7 @@ impl Client {
         if let Some(made) = self.first_answer::<ScheduleId>(key, &request).await? {
             return self.record(made).await;
         }
+        let (agent, text) = self.triggered(to, &trigger, &text).await?;
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }

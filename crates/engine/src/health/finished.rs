@@ -16,17 +16,19 @@ const TASKS: u32 = 32;
 
 pub(super) async fn find(engine: &Engine) -> Result<Vec<Finding>> {
     let before = engine.now() - engine.health().prune;
-    let permanent: Vec<String> = {
+    // The kinds whose trees are kept, with the kind that works on what their agents create.
+    let permanent: Vec<(String, String)> = {
         let kinds = engine.kinds();
-        kinds.iter().filter(|kind| kind.permanent).map(|kind| kind.name.clone()).collect()
+        let creating = kinds.iter().filter(|kind| kind.permanent);
+        creating.filter_map(|kind| Some((kind.name.clone(), kind.tasks.as_ref()?.kind.clone()))).collect()
     };
     let mut found = Vec::new();
-    for kind in permanent {
+    for (kind, works) in permanent {
         let query = AgentQuery { kind: Some(kind), ..AgentQuery::default() };
         let mut pages = pages(&**engine.store(), &Scope::All, query);
         while let Some(page) = pages.next().await? {
             for agent in page {
-                old_tasks(engine, &agent, before, &mut found).await?;
+                old_tasks(engine, &agent, (&works, before), &mut found).await?;
                 if found.len() >= MOST {
                     found.truncate(MOST);
                     return Ok(found);
@@ -37,8 +39,14 @@ pub(super) async fn find(engine: &Engine) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Adds the tasks that an agent gave and that ended before this time.
-async fn old_tasks(engine: &Engine, from: &Agent, before: Time, found: &mut Vec<Finding>) -> Result<()> {
+/// Adds the tasks that an agent created for agents of this kind and that ended before this time, unless their agents
+/// were at work since.
+async fn old_tasks(
+    engine: &Engine,
+    from: &Agent,
+    (works, before): (&str, Time),
+    found: &mut Vec<Finding>,
+) -> Result<()> {
     let mut page = Page { limit: TASKS, ..Page::default() };
     loop {
         let filter = RecordFilter::<Task> { page: page.clone(), ..RecordFilter::of(from.id) };
@@ -50,7 +58,8 @@ async fn old_tasks(engine: &Engine, from: &Agent, before: Time, found: &mut Vec<
             if task.created > before || found.len() >= MOST {
                 return Ok(());
             }
-            if task.status.is_terminal() && task.updated <= before {
+            let is_old = task.kind == works && task.status.is_terminal() && task.updated <= before;
+            if is_old && is_at_rest(engine, &task, before).await? {
                 let why = format!("its task ended at {}", task.updated);
                 let report = HealthReport { agent: task.to, what: HealthAct::Pruned, why };
                 found.push(Finding { report, remedy: Remedy::Forget(task) });
@@ -60,6 +69,13 @@ async fn old_tasks(engine: &Engine, from: &Agent, before: Time, found: &mut Vec<
             return Ok(());
         }
     }
+}
+
+/// Whether the agent of a task has done nothing since this time, and belongs to that task alone. An agent that was
+/// forgotten has left its task behind.
+async fn is_at_rest(engine: &Engine, task: &Task, before: Time) -> Result<bool> {
+    let agent = engine.store().agent(&Scope::from(&task.owner), task.to).await?;
+    Ok(agent.is_none_or(|agent| agent.status.is_terminal() && agent.key.is_none() && agent.updated <= before))
 }
 
 /// Forgets the agent that worked on a task, and then the task, if nobody took it up again. Returns whether it did.

@@ -11,7 +11,8 @@ pub(super) async fn find(engine: &Engine, open: &[OpenRun]) -> Result<Vec<Findin
     for task in open.iter().filter(|open| open.is_task && open.is_paused()) {
         let steps = engine.store().steps(&Scope::All, task.run.id).await?;
         let retry = |step: &Step| match &step.state {
-            StepState::Retry(retry) => Some((step.started, retry.clone())),
+            // One that waits for room in a budget waits for a person.
+            StepState::Retry(retry) if retry.shortage.is_none() => Some((step.started, retry.clone())),
             _ => None,
         };
         if let Some((since, retry)) = steps.iter().find_map(retry) {

@@ -56,9 +56,18 @@ impl Engine {
         let mut reports = Vec::new();
         for Finding { mut report, remedy } in found {
             if !is_dry {
-                if !self.apply(remedy).await? {
-                    report.what = HealthAct::LeftAlone;
-                    report.why = format!("it went on meanwhile; before, {}", report.why);
+                match self.apply(remedy).await {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        report.what = HealthAct::LeftAlone;
+                        report.why = format!("it went on meanwhile; before, {}", report.why);
+                    }
+                    // The others are looked after nevertheless; the next round comes to it again.
+                    Err(error) => {
+                        tracing::error!(agent = %report.agent, %error, "health: nothing could be done");
+                        report.what = HealthAct::LeftAlone;
+                        report.why = format!("it could not be done ({error}); {}", report.why);
+                    }
                 }
                 tracing::info!(agent = %report.agent, what = %report.what, "health: {}", report.why);
             }

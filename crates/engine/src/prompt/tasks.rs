@@ -4,7 +4,8 @@ use entourage_types::{Task, TaskResult};
 
 use super::{cut::cut, escaped, sections::Line};
 
-/// How many characters are shown of an instruction or a result.
+/// How many characters are shown of a title, an instruction or a result.
+const TITLE: usize = 100;
 const INSTRUCTION: usize = 200;
 const RESULT: usize = 1_000;
 
@@ -26,7 +27,7 @@ fn line(task: &Task) -> String {
         "<task id=\"{}\" status=\"{}\">\n<title>{}</title>\n<instruction>{}</instruction>{}\n</task>",
         task.id,
         task.status,
-        escaped(&task.title),
+        escaped(&cut(&task.title, TITLE, None)),
         escaped(&instruction),
         result.unwrap_or_default(),
     )

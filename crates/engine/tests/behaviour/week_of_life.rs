@@ -193,7 +193,7 @@ async fn sessions(client: &Client, agent: AgentId) -> Vec<Session> {
     sessions
 }
 
-/// Shows: S4-R001, S4-R071, S4-R078, S4-R145, S4-R099.
+/// Shows: S4-R001, S4-R071, S4-R145, S4-R099.
 #[tokio::test]
 async fn a_week_of_life_loses_nothing_and_jams_nothing() {
     let (owners, goals) = (many("OWNERS", 4), many("GOALS", 2));

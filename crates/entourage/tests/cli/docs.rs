@@ -228,6 +228,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
             "docs/documents.md",
             "docs/explorations.md",
             "docs/goals.md",
+            "docs/new_kind.md",
             "docs/upgrade.md"
         ]
     );

@@ -2,13 +2,13 @@
 //! name, questions by when they are due, and pages that end at a given row.
 
 use entourage_types::{
-    Agent, AgentId, DocumentHead, EventName, Owner, Project, ProjectId, Question, Run, RunId, Scope,
-    ShownStatus, Status, StopReason, WaitingOn,
+    Agent, AgentId, DocumentHead, EventName, Note, NoteId, Owner, Project, ProjectId, Question, Run, RunId,
+    Scope, ShownStatus, Status, StopReason, WaitingOn,
 };
 
 use super::{
     Backing,
-    sample::{at, claim, new_child, new_root, owner, question, run, stranger},
+    sample::{at, claim, new_child, new_root, note, owner, question, run, stranger},
 };
 use crate::{
     AgentQuery, Commit, EntityQuery, EventQuery, Page, RecordFilter, Result, RunQuery, Store, Write,
@@ -59,6 +59,33 @@ pub async fn agents_are_found_by_title_and_by_what_they_wait_for(place: impl Bac
                 expected.reverse();
             }
             assert_eq!(found, expected, "{query:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Records are found by when they last changed, with and without words.
+pub async fn records_are_found_by_when_they_last_changed(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let mut notes = Vec::new();
+    for nth in 0..4 {
+        let note = Note { created: at(10 * nth), ..note(&root, "Prices", "of trains") };
+        store.commit(Commit::new(at(40)).write(Write::record(&note)?)).await?;
+        notes.push(note.id);
+    }
+    for words in [None, Some("trains".to_owned())] {
+        for (since, expected) in [(0, 0..4), (10, 1..4), (11, 2..4), (31, 4..4)] {
+            let page = Page { newest_first: true, ..Page::default() };
+            let query = RecordFilter::<Note> {
+                since: Some(at(since)),
+                words: words.clone(),
+                page,
+                ..RecordFilter::default()
+            };
+            let found = store.records(&ann(), query).await?;
+            let found: Vec<NoteId> = found.iter().map(|note| note.id).rev().collect();
+            assert_eq!(found, notes[expected], "since {since}");
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ use tokio::sync::broadcast;
 use crate::{
     AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Page,
     Result, RunCount, RunQuery, SpentBy, Store, Subtree, Sums, UsageQuery,
-    words::{due_first, has_words, number_of},
+    words::{due_first, has_words},
 };
 use rows::Rows;
 
@@ -266,15 +266,7 @@ impl Store for MemoryStore {
     async fn entities(&self, scope: &Scope, query: EntityQuery) -> Result<Vec<Entity>> {
         let rows = self.rows();
         let of_kind = rows.entities.iter().filter(|entity| entity.kind == query.records.kind());
-        let fits = |entity: &Entity| {
-            (query.root.is_none() || query.root == entity.root)
-                && (query.parent.is_none() || query.parent == entity.parent)
-                && query.branch.is_none_or(|top| rows.is_in_branch(entity, top))
-                && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
-                && query.number.is_none_or(|number| number_of(&entity.body) == Some(number))
-                && query.since.is_none_or(|since| entity.updated >= since)
-                && query.records.status().is_none_or(|status| status == entity.status)
-        };
+        let fits = |entity: &Entity| rows.is_asked_for(entity, &query);
         let bare = |mut found: Vec<Entity>| {
             if !query.with_texts {
                 found.iter_mut().for_each(|entity| entity.text = None);

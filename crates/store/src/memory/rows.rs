@@ -10,8 +10,8 @@ use entourage_types::{
 };
 
 use crate::{
-    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, Forgotten, RecentCommits, Result, SpentBy, Subtree,
-    Write, derive::monotonic_time, judge::AcceptedCommit,
+    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, EntityQuery, Forgotten, RecentCommits, Result,
+    SpentBy, Subtree, Write, derive::monotonic_time, judge::AcceptedCommit, words::number_of,
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -55,6 +55,17 @@ impl Rows {
 
     pub(super) fn entity(&self, kind: EntityKind, id: &str) -> Option<&Entity> {
         self.entities.iter().find(|entity| (entity.kind, entity.id.as_str()) == (kind, id))
+    }
+
+    /// Whether a query selects an entity of its noun, whatever its words and its page say.
+    pub(super) fn is_asked_for(&self, entity: &Entity, query: &EntityQuery) -> bool {
+        (query.root.is_none() || query.root == entity.root)
+            && (query.parent.is_none() || query.parent == entity.parent)
+            && query.branch.is_none_or(|top| self.is_in_branch(entity, top))
+            && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
+            && query.number.is_none_or(|number| number_of(&entity.body) == Some(number))
+            && query.since.is_none_or(|since| entity.updated >= since)
+            && query.records.status().is_none_or(|status| status == entity.status)
     }
 
     /// Whether an entity belongs to this agent or to one below it.

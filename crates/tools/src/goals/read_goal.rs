@@ -93,7 +93,11 @@ fn part(text: &mut String, name: &str, lines: impl Iterator<Item = String>) {
 }
 
 fn task_line(task: &Task) -> String {
-    let what = if task.title.is_empty() { beginning(&task.instruction, SHOWN) } else { task.title.clone() };
+    let what = if task.title.is_empty() {
+        beginning(&task.instruction, SHOWN)
+    } else {
+        beginning(&task.title, SHOWN)
+    };
     let came_to = match &task.result {
         Some(TaskResult::Text(text)) => format!(": {}", beginning(text, SHOWN)),
         Some(TaskResult::Error(text)) => format!(", without a result: {}", beginning(text, SHOWN)),

@@ -6,6 +6,9 @@ use entourage_types::{Agent, AgentId, Owner, Status};
 use super::super::Client;
 use crate::{Error, Result, digest::digest};
 
+/// How many user agents of one owner may be on record, deleted ones among them.
+const MOST_DELETED: u32 = 16;
+
 /// Its kind.
 const USER_AGENT: &str = "user_agent";
 
@@ -15,15 +18,18 @@ impl Client {
     /// # Errors
     /// [`Error::UnknownKind`] if there is no kind `user_agent`; when the store fails.
     pub async fn user_agent(&self) -> Result<Agent> {
-        // One that was deleted is followed by another.
-        let mut nth = 0;
-        let id = loop {
+        // One that was deleted is followed by another, and may have been pruned since.
+        let mut free = None;
+        for nth in 0..MOST_DELETED {
             let id = id_of(&self.owner, nth);
             match self.agent(id).await {
-                Ok(deleted) if deleted.status == Status::Cancelled => nth += 1,
-                Err(Error::NotFound { .. }) => break id,
+                Ok(deleted) if deleted.status == Status::Cancelled => free = None,
+                Err(Error::NotFound { .. }) => free = free.or(Some(id)),
                 found => return found,
             }
+        }
+        let Some(id) = free else {
+            return Err(Error::Invalid("too many user agents were deleted; prune their trees first".into()));
         };
         let kind = self.engine.kinds().named(USER_AGENT)?;
         self.engine.check_kind(&kind).map_err(Error::Invalid)?;

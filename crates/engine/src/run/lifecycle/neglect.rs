@@ -47,6 +47,10 @@ impl From<Neglect> for Ending {
 impl Run<'_> {
     /// Ends the run of an agent that nobody is to wait for any longer.
     pub(crate) async fn close_neglected(&mut self, neglect: Neglect) -> Result<(), StoreError> {
+        if let Neglect::Stalled { text } = &neglect {
+            // The run has no result, whatever its tasks say.
+            self.record.set_error(text.clone());
+        }
         let awaited = self.tasks_of_calls(false).await?;
         let dropped = awaited.into_iter().map(|task| (task, Action::Stop)).collect();
         self.end_with(neglect.into(), dropped).await

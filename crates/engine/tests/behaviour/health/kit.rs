@@ -5,7 +5,9 @@ use std::time::Duration;
 use entourage_engine::{Client, HealthReport, Kinds, NewGoal, Page};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_testkit::{World, WorldBuilder, quiet};
-use entourage_types::{Agent, AgentId, CreatedTasks, HealthAct, Kind, OnTaskEnd, Owner, Status, Task};
+use entourage_types::{
+    Agent, AgentId, CreatedTasks, HealthAct, Kind, OnTaskEnd, Owner, Sessions, Status, Task,
+};
 use serde_json::json;
 
 use crate::kit::{eventually, first_tools};
@@ -67,6 +69,8 @@ pub(super) fn kinds(on_end: OnTaskEnd) -> Kinds {
     };
     let kinds = with(Kinds::builtin(), "task", &|kind| offer(kind, &["wait"]));
     let kinds = with(kinds, "goal", &|kind| {
+        // The clock moves on by days: no session ends meanwhile.
+        kind.context.sessions = Sessions::Kept;
         offer(kind, &["wait", "ask_user"]);
         kind.tasks = Some(CreatedTasks { kind: "task".into(), on_end });
     });

@@ -118,10 +118,14 @@ async fn agent_of(client: &Client, sort: AgentableType, id: &str) -> Result<Opti
             Ok(id) => client.task(id).await.map(|task| task.to),
             Err(_) => return Ok(None),
         },
-        AgentableType::Goal | AgentableType::UserAgent => match id.parse::<AgentId>() {
-            Ok(id) => client.agent(id).await.map(|agent| agent.id),
+        AgentableType::Goal => match id.parse::<AgentId>() {
+            Ok(id) => client.goal(id).await.map(|goal| goal.agent),
             Err(_) => return Ok(None),
         },
+        AgentableType::UserAgent => {
+            let own = client.user_agent().await?.id;
+            return Ok((own.to_string() == id).then_some(own));
+        }
     };
     match found {
         Ok(agent) if client.agent(agent).await?.status == Status::Cancelled => Ok(None),

@@ -194,7 +194,8 @@ async fn failing(
     let Some(run) = client.runs(agent.id, last).await?.pop() else { return Ok(None) };
     let steps = client.steps(run.id).await?;
     Ok(steps.iter().rev().find_map(|step| match &step.state {
-        StepState::Retry(retry) => Some(renderer.failing(&Failing {
+        // A call that waits for room in a budget has not failed.
+        StepState::Retry(retry) if retry.shortage.is_none() => Some(renderer.failing(&Failing {
             run: run.id,
             attempt: step.attempt,
             error: &retry.error,

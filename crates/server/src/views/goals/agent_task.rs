@@ -75,10 +75,11 @@ impl AgentTaskView {
             _ => TaskState::Active,
         };
         let stop_reason = run.and_then(|run| run.stop_reason);
-        // Of a task that stalled no result is claimed.
-        let result = task.result.filter(|_| stop_reason != Some(StopReason::Stalled));
-        let result = result.map(|result| match result {
-            TaskResult::Text(text) | TaskResult::Error(text) => text,
+        // Of a task whose run ended without a result none is claimed.
+        let result = task.result.filter(|_| run.is_none_or(|run| run.error.is_none()));
+        let result = result.and_then(|result| match result {
+            TaskResult::Text(text) => Some(text),
+            TaskResult::Error(_) => None,
         });
         Self {
             id: task.id,
