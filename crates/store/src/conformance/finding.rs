@@ -83,7 +83,7 @@ pub async fn records_are_found_by_when_they_last_changed(place: impl Backing) ->
                 page,
                 ..RecordFilter::default()
             };
-            let found = store.records(&ann(), query).await?;
+            let found = (&store as &dyn Store).records(&ann(), query).await?;
             let found: Vec<NoteId> = found.iter().map(|note| note.id).rev().collect();
             assert_eq!(found, notes[expected], "since {since}");
         }
