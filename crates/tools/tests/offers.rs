@@ -1,6 +1,7 @@
 //! The contents of the toolbox and their offers.
 
 use entourage_tools::{ArgumentValidator, Effect, Settings, builtin};
+use entourage_types::{CreatedTasks, OnTaskEnd};
 use serde_json::json;
 
 use crate::support::{offered, speaker};
@@ -12,12 +13,15 @@ fn the_toolbox_has_file_tools_only_with_a_directory() {
         "ask_user",
         "create_document",
         "create_note",
+        "create_task",
         "edit_document",
         "fetch_url",
         "final_answer",
         "list_documents",
+        "list_goals",
         "reactivate_agent",
         "read_document",
+        "read_goal",
         "read_output",
         "retire_learning",
         "rewrite_document",
@@ -74,6 +78,7 @@ fn every_tool_offer_has_a_simple_documented_schema() {
     let tools = builtin(settings);
     // `final_answer` and the document tools are offered only to kinds that list them.
     kind.tools = Some(tools.names().map(str::to_owned).collect());
+    kind.tasks = Some(CreatedTasks { kind: "writer".to_owned(), on_end: OnTaskEnd::Quiet });
     for tool in tools.iter() {
         let spec =
             offered(tool.as_ref(), &kind, true).unwrap_or_else(|| panic!("{} is not offered", tool.name()));

@@ -40,6 +40,7 @@ impl Reader for Shelf {
             entity.kind == query.records.kind()
                 && (!matches!(query.of, RecordScope::Below(_)) || is_below(&query.of, entity))
                 && query.name.as_ref().is_none_or(|name| entity.name.as_deref() == Some(name.as_str()))
+                && query.since.is_none_or(|since| entity.updated >= since)
                 && query.records.status().is_none_or(|status| status == entity.status)
                 && words.split_whitespace().all(|word| text.contains(word))
         };

@@ -50,7 +50,7 @@ pub(crate) struct ToolCompleteView {
 
 /// What a tool returned, at most 2,000 characters of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(as = ToolResult)]
+#[schema(as = ToolOutcome)]
 pub(crate) struct ToolResultView {
     /// Whether it did what it was to do.
     success: bool,
