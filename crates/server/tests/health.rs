@@ -51,6 +51,9 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
     }
     let operator = site.bearing(&token_of("local"));
     run(&operator, "/v1/health?dry_run=maybe").await.problem(400, "invalid-query");
+    // A dry run that is asked for in the wrong place must not become a real one.
+    let misplaced = operator.post("/v1/health", &json!({ "dry_run": true })).await;
+    assert!(misplaced.problem(422, "invalid-body").detail.contains("/v1/health?"), "{}", misplaced.text);
     for path in ["/v1/health?dry_run=true", "/api/health_monitor/run?dry_run=true"] {
         let look: HealthRound = run(&operator, path).await.read();
         assert!(look.dry_run);

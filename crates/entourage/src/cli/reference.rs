@@ -206,8 +206,12 @@ impl Reference {
         )))
     }
 
-    /// Those with this name or this number; if there are none, those with this id or part of an id.
-    fn meant<T: Referable>(&self, all: Vec<T>) -> Vec<T> {
+    /// The one with this id; if there is none, those with this name or this number, and else those with this part of an
+    /// id.
+    fn meant<T: Referable>(&self, mut all: Vec<T>) -> Vec<T> {
+        if let Some(at) = all.iter().position(|one| one.id().to_string() == self.0) {
+            return vec![all.swap_remove(at)];
+        }
         let (folded, number) = (fold_name(&self.0), self.0.parse::<u64>().ok());
         let is_named = |one: &T| {
             (number.is_some() && number == one.number())

@@ -6,6 +6,7 @@ mod id;
 mod if_match;
 mod json;
 mod key;
+mod no_body;
 
 pub(crate) use caller::Caller;
 pub(crate) use filter::Filter;
@@ -13,3 +14,4 @@ pub(crate) use id::{Id, Ids, Names, Number};
 pub(crate) use if_match::{IfMatch, IfMatchAny};
 pub(crate) use json::{Body, Object};
 pub(crate) use key::{IDEMPOTENCY_KEY, IdempotencyKey};
+pub(crate) use no_body::NoBody;

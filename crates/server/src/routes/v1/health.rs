@@ -6,7 +6,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
-    extract::{Caller, Filter},
+    extract::{Caller, Filter, NoBody},
     state::AppState,
     views,
 };
@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "What was done about which agent, and why.", body = HealthRound),
         Failures, Reserved)
 )]
-async fn run(caller: Caller, Filter(query): Filter<RunHealth>) -> Answer<HealthRound> {
+async fn run(caller: Caller, Filter(query): Filter<RunHealth>, _: NoBody) -> Answer<HealthRound> {
     Ok(Json(views::health_round(caller.client.run_health(query.dry_run.unwrap_or_default()).await?)))
 }
 
@@ -32,6 +32,6 @@ async fn run(caller: Caller, Filter(query): Filter<RunHealth>) -> Answer<HealthR
     params(RunHealth),
     responses((status = 200, description = "As `POST /v1/health`.", body = HealthRound), Failures, Reserved)
 )]
-async fn run_monitor(caller: Caller, query: Filter<RunHealth>) -> Answer<HealthRound> {
-    run(caller, query).await
+async fn run_monitor(caller: Caller, query: Filter<RunHealth>, body: NoBody) -> Answer<HealthRound> {
+    run(caller, query, body).await
 }
