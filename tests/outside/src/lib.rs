@@ -1,6 +1,6 @@
 //! A custom model, tools, a store layer and a guardrail, with `entourage` as the only dependency.
 
-pub mod goals;
+pub mod habits;
 pub mod pages;
 
 use std::sync::{

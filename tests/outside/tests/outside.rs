@@ -13,7 +13,7 @@ use entourage::{
     tools::Toolbox,
     types::{CallId, Event, EventBody, Kind, Record as _, StopReason, ToolCall, Usage},
 };
-use outside::goals::{Document, Goal, SetGoal, add_document, documents, open_goals};
+use outside::habits::{Document, Habit, SetHabit, add_document, documents, open_habits};
 
 /// A custom model, two tools, a store layer and a guardrail work together.
 #[test]
@@ -81,7 +81,7 @@ impl Model for Lead {
     }
 }
 
-/// Sets the goal that it is told, and ends.
+/// Sets the habit that it is told, and ends.
 struct Eager;
 
 #[async_trait]
@@ -89,7 +89,7 @@ impl Model for Eager {
     async fn call(&self, request: Request, _: &mut dyn Deltas) -> models::Result<Reply> {
         let (text, calls) = match request.messages.last() {
             Some(Message::User(text)) => {
-                let (tool, arguments) = ("set_goal".into(), json!({ "text": text }));
+                let (tool, arguments) = ("set_habit".into(), json!({ "text": text }));
                 (String::new(), vec![ToolCall { id: CallId::new(), tool, arguments }])
             }
             Some(Message::Output { text, .. }) => (text.clone(), Vec::new()),
@@ -110,7 +110,7 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
     let work = async {
         let store = Arc::new(MemoryStore::default());
         let kinds = Kinds::none().with(Kind::bare("eager"));
-        let tools = Toolbox::new().with(SetGoal);
+        let tools = Toolbox::new().with(SetHabit);
         let engine = Engine::builder(store, Arc::new(Eager)).kinds(kinds).tools(tools).build();
         let client = engine.client(Owner::local());
         let kind = || Some("eager".to_owned());
@@ -123,31 +123,31 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         client.send(agent.id, "cross the sea", None).await?;
         engine.advance(agent.id).await?;
 
-        let texts = |goals: Vec<Goal>| goals.into_iter().map(|goal| goal.text).collect::<Vec<_>>();
-        assert_eq!(texts(open_goals(&client, None).await?), ["learn to sail", "cross the sea"]);
-        assert_eq!(texts(open_goals(&client, Some("sea")).await?), ["cross the sea"]);
-        assert!(open_goals(&engine.client(Owner::new("eve")), None).await?.is_empty());
+        let texts = |habits: Vec<Habit>| habits.into_iter().map(|habit| habit.text).collect::<Vec<_>>();
+        assert_eq!(texts(open_habits(&client, None).await?), ["learn to sail", "cross the sea"]);
+        assert_eq!(texts(open_habits(&client, Some("sea")).await?), ["cross the sea"]);
+        assert!(open_habits(&engine.client(Owner::new("eve")), None).await?.is_empty());
 
-        let goal = open_goals(&client, Some("sail")).await?.remove(0);
+        let habit = open_habits(&client, Some("sail")).await?.remove(0);
         for (number, name) in (1..).zip(["Knots", "Winds"]) {
-            let document = add_document(&client, &goal, name, &"text ".repeat(100)).await?;
+            let document = add_document(&client, &habit, name, &"text ".repeat(100)).await?;
             assert_eq!(document.number, number);
         }
-        assert!(add_document(&client, &goal, " KNOTS", "").await.is_err(), "the name is taken");
-        let listed = documents(&client, &goal).await?;
+        assert!(add_document(&client, &habit, " KNOTS", "").await.is_err(), "the name is taken");
+        let listed = documents(&client, &habit).await?;
         let names = listed.iter().map(|document| (document.name.as_str(), document.content.is_some()));
         assert_eq!(names.collect::<Vec<_>>(), [("Knots", false), ("Winds", false)]);
         let winds = client.record::<Document>(listed[1].columns().id).await?;
         assert_eq!(winds.content, Some("text ".repeat(100)));
-        let Versioned { record: goal, version } = client.versioned::<Goal>(goal.id).await?;
-        let reached = Goal { reached: true, ..goal.clone() };
+        let Versioned { record: habit, version } = client.versioned::<Habit>(habit.id).await?;
+        let reached = Habit { reached: true, ..habit.clone() };
         client.save(&reached, version).await?;
         assert!(client.save(&reached, version).await.is_err(), "it was written since");
         let eve = engine.client(Owner::new("eve"));
-        let in_her_name = Goal { id: "hers".into(), owner: Owner::new("eve"), ..goal.clone() };
+        let in_her_name = Habit { id: "hers".into(), owner: Owner::new("eve"), ..habit.clone() };
         assert!(eve.save(&in_her_name, 0).await.is_err(), "the tree is another owner's");
-        assert_eq!(texts(open_goals(&client, None).await?), ["cross the sea"]);
-        assert!(client.record::<Goal>(&goal.id).await?.reached);
+        assert_eq!(texts(open_habits(&client, None).await?), ["cross the sea"]);
+        assert!(client.record::<Habit>(&habit.id).await?.reached);
         let events = client.events(agent.id, 0, 100).await?;
         let told = |event: &Event| match &event.body {
             EventBody::Record { kind, status, record, .. } => {
@@ -157,7 +157,11 @@ fn a_noun_of_an_application_has_a_tool_events_a_list_and_a_search() {
         };
         assert_eq!(
             events.iter().filter_map(told).collect::<Vec<_>>(),
-            ["goal open \"learn to sail\"", "goal open \"cross the sea\"", "goal reached \"learn to sail\""]
+            [
+                "habit open \"learn to sail\"",
+                "habit open \"cross the sea\"",
+                "habit reached \"learn to sail\""
+            ]
         );
         Ok::<_, entourage::engine::Error>(())
     };

@@ -1,5 +1,5 @@
-//! Nouns of one's own: goals, with a tool that sets them, events, a list and a search; and the numbered documents of
-//! a goal, whose names are unique and whose long texts a list leaves out.
+//! Nouns of one's own: habits, with a tool that sets them, events, a list and a search; and the numbered documents of
+//! a habit, whose names are unique and whose long texts a list leaves out.
 
 use entourage::{
     Client, Tool, async_trait,
@@ -16,7 +16,7 @@ use entourage::{
 /// Something that an agent wants to reach.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(crate = "entourage::serde")]
-pub struct Goal {
+pub struct Habit {
     /// Its id.
     pub id: String,
     /// The user that owns it.
@@ -33,8 +33,8 @@ pub struct Goal {
     pub created: Time,
 }
 
-impl Record for Goal {
-    const KIND: EntityKind = EntityKind::new("goal");
+impl Record for Habit {
+    const KIND: EntityKind = EntityKind::new("habit");
     type Status = &'static str;
 
     fn columns(&self) -> Columns {
@@ -56,7 +56,7 @@ impl Record for Goal {
     }
 }
 
-/// A document of a goal.
+/// A document of a habit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(crate = "entourage::serde")]
 pub struct Document {
@@ -64,9 +64,9 @@ pub struct Document {
     pub number: u64,
     /// The user that owns it.
     pub owner: Owner,
-    /// The goal that it belongs to.
-    pub goal: String,
-    /// Its name, which no other document of the goal has.
+    /// The habit that it belongs to.
+    pub habit: String,
+    /// Its name, which no other document of the habit has.
     pub name: String,
     /// What it says; none where a list left it out.
     #[serde(skip)]
@@ -76,17 +76,17 @@ pub struct Document {
 }
 
 impl Record for Document {
-    const KIND: EntityKind = EntityKind::new("goal_document");
+    const KIND: EntityKind = EntityKind::new("habit_document");
     type Status = &'static str;
 
     fn columns(&self) -> Columns {
-        let goal = Parent::record::<Goal>(&self.goal);
+        let habit = Parent::record::<Habit>(&self.habit);
         Columns {
             id: format!("{}/{}", self.owner, self.number),
             owner: self.owner.clone(),
             root: None,
-            name: Some(UniqueName::below(&goal, &self.name)),
-            parent: Some(goal),
+            name: Some(UniqueName::below(&habit, &self.name)),
+            parent: Some(habit),
             status: "current",
             created: self.updated,
             updated: self.updated,
@@ -99,37 +99,37 @@ impl Record for Document {
     }
 }
 
-/// Adds a document to a goal, with the next number.
+/// Adds a document to a habit, with the next number.
 ///
 /// # Errors
-/// When the goal has a document of this name, or does not exist, or the store fails.
+/// When the habit has a document of this name, or does not exist, or the store fails.
 pub async fn add_document(
     client: &Client,
-    goal: &Goal,
+    habit: &Habit,
     name: &str,
     content: &str,
 ) -> engine::Result<Document> {
     let document = |number| Document {
         number,
-        owner: goal.owner.clone(),
-        goal: goal.id.clone(),
+        owner: habit.owner.clone(),
+        habit: habit.id.clone(),
         name: name.to_owned(),
         content: Some(content.to_owned()),
-        updated: goal.created,
+        updated: habit.created,
     };
     client.save_numbered("documents", document).await
 }
 
-/// The documents of a goal, without their texts.
+/// The documents of a habit, without their texts.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn documents(client: &Client, goal: &Goal) -> engine::Result<Vec<Document>> {
-    client.records(RecordFilter::of(Parent::record::<Goal>(&goal.id))).await
+pub async fn documents(client: &Client, habit: &Habit) -> engine::Result<Vec<Document>> {
+    client.records(RecordFilter::of(Parent::record::<Habit>(&habit.id))).await
 }
 
-/// Sets a goal, unless the tree has one with the same words.
-pub struct SetGoal;
+/// Sets a habit, unless the tree has one with the same words.
+pub struct SetHabit;
 
 /// Its arguments.
 #[derive(Deserialize, JsonSchema)]
@@ -141,13 +141,13 @@ struct Arguments {
 }
 
 #[async_trait]
-impl Tool for SetGoal {
+impl Tool for SetHabit {
     fn name(&self) -> &str {
-        "set_goal"
+        "set_habit"
     }
 
     fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(spec_of::<Arguments>("set_goal", "Set a goal."))
+        Some(spec_of::<Arguments>("set_habit", "Set a habit."))
     }
 
     fn effect(&self) -> Effect {
@@ -155,12 +155,12 @@ impl Tool for SetGoal {
     }
 
     async fn call(&self, context: &Context, arguments: Value) -> tools::Result<Outcome> {
-        let Arguments { text } = parse("set_goal", arguments)?;
-        let query = RecordQuery { words: Some(text.clone()), ..RecordQuery::of::<Goal>(RecordScope::Tree) };
-        if !find::<Goal>(&*context.reader, query).await?.is_empty() {
-            return Ok(Outcome::text("it is a goal already"));
+        let Arguments { text } = parse("set_habit", arguments)?;
+        let query = RecordQuery { words: Some(text.clone()), ..RecordQuery::of::<Habit>(RecordScope::Tree) };
+        if !find::<Habit>(&*context.reader, query).await?.is_empty() {
+            return Ok(Outcome::text("it is a habit already"));
         }
-        let goal = Goal {
+        let habit = Habit {
             id: context.call.to_string(),
             owner: context.owner.clone(),
             root: context.root,
@@ -169,15 +169,15 @@ impl Tool for SetGoal {
             reached: false,
             created: context.now,
         };
-        Ok(Outcome::Done(Done { text: "set".into(), ..Done::default() }.with(&goal)?))
+        Ok(Outcome::Done(Done { text: "set".into(), ..Done::default() }.with(&habit)?))
     }
 }
 
-/// The goals of an owner that are not reached, by words if there are any.
+/// The habits of an owner that are not reached, by words if there are any.
 ///
 /// # Errors
 /// When the store fails.
-pub async fn open_goals(client: &Client, words: Option<&str>) -> engine::Result<Vec<Goal>> {
+pub async fn open_habits(client: &Client, words: Option<&str>) -> engine::Result<Vec<Habit>> {
     let words = words.map(str::to_owned);
     client.records(RecordFilter { status: Some("open"), words, ..RecordFilter::default() }).await
 }
