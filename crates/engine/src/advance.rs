@@ -127,7 +127,7 @@ impl Engine {
 
     fn session_is_over(&self, claim: &Claim, by: Time) -> bool {
         let kind = self.kinds().get(&claim.agent.kind);
-        kind.is_some_and(|kind| session::is_over(&claim.agent, &kind, &claim.items, by).is_some())
+        kind.is_some_and(|kind| session::why_over(&claim.agent, &kind, &claim.items, by).is_some())
     }
 
     /// Ends the run of an agent whose activations keep dying, so that it does not stay stuck.

@@ -2,8 +2,8 @@
 
 use entourage_store::{Claim, Commit, Expect, Versioned, Write};
 use entourage_types::{
-    AgentId, Author, GoalStatus, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope, Status,
-    Time, Trigger, Wakeup,
+    AgentId, Author, Goal, GoalStatus, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope,
+    Status, Time, Trigger, Wakeup,
 };
 
 use crate::{Engine, Result};
@@ -24,7 +24,8 @@ impl Engine {
         let mut commit = Commit::fenced(&claim.agent, self.now());
         let scope = Scope::from(&claim.agent.owner);
         let mut posts = Vec::new();
-        let is_archived = self.goal_status(&claim.agent).await? == Some(GoalStatus::Archived);
+        let goal = self.goal_status(&claim.agent).await?;
+        let is_archived = goal == Some(GoalStatus::Archived);
         for wakeup in due {
             let Some(id) = wakeup.schedule else { continue };
             let found: Option<Versioned<Schedule>> = self.store().versioned(&scope, id).await?;
@@ -56,9 +57,9 @@ impl Engine {
             });
             commit.push(Write::record(&come)?);
         }
-        if !posts.is_empty() {
+        if goal.is_some() && !posts.is_empty() {
             // A person may archive it at this moment.
-            commit.expect.extend(self.open_goal(&claim.agent).await?);
+            commit.expect.push(Expect::status::<Goal>(claim.agent.root, GoalStatus::Open));
         }
         for post in &posts {
             commit.post(post.clone(), &claim.agent.owner);

@@ -22,7 +22,7 @@ const SUMMARY: SummaryRequest = SummaryRequest { of: SummaryOf::Session, max_cha
 
 /// Why the session of an agent without a run is over, if it is: a trigger said so, or it has been idle for as long as
 /// the agent's kind says.
-pub(crate) fn is_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) -> Option<SessionEnd> {
+pub(crate) fn why_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) -> Option<SessionEnd> {
     if !items.iter().any(is_said) {
         return None;
     }
@@ -67,7 +67,7 @@ impl Run<'_> {
         let reason = match self.is_asked_to_close().await? {
             true => SessionEnd::Asked,
             false if self.control.is_hurried() => return Ok(()),
-            false => match is_over(&self.agent, &self.kind, self.items(), self.moment()) {
+            false => match why_over(&self.agent, &self.kind, self.items(), self.moment()) {
                 Some(reason) => reason,
                 None => return Ok(()),
             },

@@ -121,7 +121,7 @@ impl ChatMessageView {
 
 /// When a message was sent, to the millisecond: its post's id has the time. The same before the agent reads
 /// it, afterwards, and for a request that is repeated.
-fn sent_at(post: PostId) -> Option<Time> {
+pub(crate) fn sent_at(post: PostId) -> Option<Time> {
     let (seconds, nanos) = post.uuid().get_timestamp()?.to_unix();
     let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
     Some(Time::from_micros(micros + i64::from(nanos / 1_000)))

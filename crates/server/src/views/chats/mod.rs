@@ -12,7 +12,7 @@ mod tree_index;
 use entourage_types::tool_names::{ASK_USER, FINAL_ANSWER};
 
 pub(crate) use chat::ChatView;
-pub(crate) use message::{ChatDeltaView, ChatMessageView};
+pub(crate) use message::{ChatDeltaView, ChatMessageView, sent_at};
 pub(crate) use sub_agent::SubAgentView;
 pub(crate) use sub_agent_message::{SubAgentMessageView, documents};
 pub(crate) use task::{ChatTaskView, TaskStatus};

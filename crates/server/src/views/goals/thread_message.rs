@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{Agentable, AgentableType};
+use crate::views::chats::sent_at;
 
 /// A message in a thread.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -136,12 +137,4 @@ impl ThreadMessageView {
     pub(crate) fn taken(of: &Agentable, posted: Posted, content: String, now: Time) -> Self {
         Self::unread(of, posted.post, content, now)
     }
-}
-
-/// When a message was sent, to the millisecond: its post's id has the time. The same before the agent reads it and
-/// afterwards.
-pub(super) fn sent_at(post: PostId) -> Option<Time> {
-    let (seconds, nanos) = post.uuid().get_timestamp()?.to_unix();
-    let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
-    Some(Time::from_micros(micros + i64::from(nanos / 1_000)))
 }

@@ -10,8 +10,9 @@ use serde_json::Value;
 
 use super::{
     Agentable, ThreadMessageView, ToolCompleteView, ToolStartView,
-    thread_message::{ActivityStatus, MessageType, Metadata, Source, sent_at},
+    thread_message::{ActivityStatus, MessageType, Metadata, Source},
 };
+use crate::views::chats::sent_at;
 
 /// The longest text of an activity, in characters.
 const LONGEST: usize = 80;
