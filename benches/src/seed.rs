@@ -194,6 +194,7 @@ fn begun(agent: &Agent, now: Time) -> Run {
         stop_reason: None,
         error: None,
         kind_version: String::new(),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 1,
         worked_ms: 0,

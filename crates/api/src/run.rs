@@ -1,7 +1,9 @@
 //! Runs.
 
+use std::collections::BTreeMap;
+
 use entourage_types::{
-    self as types, AgentId, Cost, Owner, RunId, ShownStatus, StopReason, TaskId, Time, WaitingOn,
+    self as types, AgentId, Cost, Owner, RunId, ShownStatus, StopReason, Switch, TaskId, Time, WaitingOn,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -36,6 +38,10 @@ pub struct Run {
     pub error: Option<String>,
     /// The version of the kind that it started with and stays with.
     pub kind_version: String,
+    /// The switches of MCP servers and of their tools that it started with and stays with.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    #[schema(value_type = BTreeMap<String, schema::Switch>)]
+    pub switches: BTreeMap<String, Switch>,
     /// The tasks whose results it owes.
     #[schema(value_type = Vec<schema::TaskId>)]
     pub tasks: Vec<TaskId>,
@@ -70,6 +76,7 @@ impl From<types::Run> for Run {
             stop_reason,
             error,
             kind_version,
+            switches,
             tasks,
             model_calls,
             worked_ms,
@@ -80,6 +87,7 @@ impl From<types::Run> for Run {
             ended,
         } = run;
         let status = ShownStatus::of(status, stop_reason);
+        let switches = switches.iter().map(|(name, switch)| (name.to_owned(), switch)).collect();
         let (usage, spent) = (usage.into(), DailyUsage::of(spent));
         Self {
             id,
@@ -90,6 +98,7 @@ impl From<types::Run> for Run {
             stop_reason,
             error,
             kind_version,
+            switches,
             tasks,
             model_calls,
             worked_ms,

@@ -51,7 +51,7 @@ macro_rules! words {
 ids! { AgentId RunId TaskId QuestionId GrantId PostId CallId NoteId InterventionId LearningId SessionId DeliveryId ScheduleId ProjectId DocumentId }
 words! { AgentState Status ShownStatus WorksFor WaitingOn StopReason StepStatus QuestionStatus Reply Input OnLimit Action InterventionStatus
 LearningStatus GoalStatus ScheduleStatus BudgetAction Section SessionEnd Timeframe FailureClass About Verdict GrantStatus Occasion HealthAct OnEnd DeliveryStatus
-EventName Change }
+EventName Change Switch }
 
 schema! {
     /// The schema of the order of a list of agents.
@@ -71,6 +71,11 @@ schema! {
 schema! {
     /// The schema of a goal's id: its agent's.
     GoalId = agent()
+}
+
+schema! {
+    /// The schema of the name of a secret.
+    SecretName = string().pattern(Some(format!("^[A-Za-z0-9_-]{{1,{}}}$", entourage_types::SecretName::LONGEST)))
 }
 
 schema! {

@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     Budgets, Client, Clock, Signals, Tracer, activations::Activations, budget::Roots, budget_wakeups::Scans,
     dispatch, feed::Feed, guardrail::Guardrails, health::Health, memory::Memory, news::NewsDesk,
-    outbox::Outbox, programs::Programs, restart::Restarts, schemas::Schemas, servers::Servers,
-    taint_cache::TaintCache, thread_sync::SaveLayer, tool_lists::ToolLists, toolset::Toolsets,
-    transcript_cache::TranscriptCache, versions::Versions,
+    outbox::Outbox, programs::Programs, restart::Restarts, schemas::Schemas, secrets::SecretKeys,
+    servers::Servers, taint_cache::TaintCache, thread_sync::SaveLayer, tool_lists::ToolLists,
+    toolset::Toolsets, transcript_cache::TranscriptCache, versions::Versions,
 };
 
 pub use builder::Builder;
@@ -35,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) toolsets: Toolsets,
     pub(crate) tool_lists: ToolLists,
     pub(crate) servers: Servers,
+    pub(crate) secret_keys: Option<Arc<SecretKeys>>,
     clock: Arc<dyn Clock>,
     pub(crate) feed: Feed,
     pub(crate) news: NewsDesk,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entourage_types::{
     AgentId, DOCUMENTS_OF_PROJECT, DocumentId, PartError, Question, QuestionId, QuestionStatus, RunId,
-    SectionError, ThreadKey,
+    SecretName, SectionError, ThreadKey,
 };
 
 /// An error of the engine. Variants say what the caller can do about it.
@@ -115,6 +115,20 @@ pub enum Error {
         expected: u64,
         /// The version it has.
         current: u64,
+    },
+    /// The engine has no key that seals secrets; the text says how to give it one.
+    #[error("{0}")]
+    NoSecretKey(&'static str),
+    /// No key of the engine opens the secret.
+    #[error(
+        "the secret `{name}` was sealed with the key `{key}`, which is not among the keys, or it was changed since; add \
+         that key, or set the secret again"
+    )]
+    SealedOtherwise {
+        /// The secret.
+        name: SecretName,
+        /// Which key sealed it.
+        key: String,
     },
     /// The system gave no random numbers, without which nothing secret can be made.
     #[error("the system gave no random numbers: {0}")]

@@ -43,6 +43,7 @@ mod retry;
 mod run;
 mod schedules;
 mod schemas;
+mod secrets;
 mod servers;
 mod signals;
 mod stop;
@@ -68,8 +69,8 @@ pub use client::{
     KindVersion, Link, MOST_GRANTED_AT_ONCE, ModelCall, Narrowed, NestedRunRef, NewAct, NewAgent,
     NewExploration, NewGoal, NewProject, NewSchedule, OnceKey, Overrides, PageEnd, PageLimit, PastAgent,
     PastTree, Posted, PrefixBreak, ProjectChange, ProjectExport, ProjectMessage, QuestionFilter,
-    RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Role, RunFilter, Seen, Speaker, TimelineBucket,
-    TranscriptRenderer, TreeUsage, Why, explorer, file_names,
+    RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Resealed, Role, RunFilter, Seen, ServerRecord,
+    ServerTool, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer, file_names,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};
@@ -91,6 +92,8 @@ pub use run::{
     Arrival, CallResult, Conversation, DecisionFailed, DecisionRequest, DecisionView, Joined, NewTask,
     Reader, Run, Spawned, TextRequest, TurnOutcome, settings_of,
 };
+pub use secrets::{SecretKeys, SecretKeysError, new_secret_key};
+pub use servers::{ConnectForOwner, ToolServer};
 pub use signals::{LocalSignals, NodeSignal, Signals};
 pub use stop::{Interrupt, Stop};
 pub use thread_sync::{ThreadStore, ThreadStoreError};

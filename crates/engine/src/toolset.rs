@@ -1,4 +1,4 @@
-//! Which tools an agent is offered: built once per kind, position and tools withheld from its owner, and
+//! Which tools an agent is offered: built once per kind, position, tools withheld from its owner and switches, and
 //! byte-identical until the kinds or tools change.
 
 use std::{
@@ -9,7 +9,7 @@ use std::{
 use entourage_tools::{Address, ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
 use entourage_types::{
     Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolCall, ToolSpec, WorksFor,
-    tool_names,
+    is_tool_of, tool_names,
 };
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::{
     approval::{concerns, holds},
     kinds::pattern,
     prompt::{is_cut, of_tools},
+    servers::OfOwner,
 };
 
 /// The tools of the engine, and the offers built from them.
@@ -31,7 +32,7 @@ pub(crate) struct Toolsets {
 /// The offers that were built since the kinds or tools have changed.
 #[derive(Default)]
 struct BuiltOffers {
-    offers: HashMap<(String, Position, Withheld), Arc<Toolset>>,
+    offers: HashMap<OfferKey, Arc<Toolset>>,
     /// How often they have changed.
     changes: u64,
 }
@@ -39,8 +40,29 @@ struct BuiltOffers {
 /// The names of tools by the name of the program that calls them itself.
 pub(crate) type ToolsOfPrograms = BTreeMap<String, Vec<String>>;
 
-/// The tools that an owner's agents may not use, by name.
-type Withheld = Vec<String>;
+/// Whose tools are offered, beside those of the kind at this position.
+pub(crate) struct Holder<'a> {
+    /// The owner of the agent.
+    pub(crate) owner: &'a Owner,
+    /// Whether a tool is switched off.
+    pub(crate) is_off: &'a dyn Fn(&str) -> bool,
+    /// The servers that are connected for this owner alone, each with its state and its tools.
+    pub(crate) of_owner: Vec<(String, OfOwner, Arc<[Arc<dyn Tool>]>)>,
+}
+
+/// What an offer is kept under.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct OfferKey {
+    /// The kind and its version.
+    kind: String,
+    position: Position,
+    /// The tools that the owner's agents may not use, by name.
+    withheld: Vec<String>,
+    /// The tools that are switched off, by name.
+    off: Vec<String>,
+    /// The servers of the owner alone.
+    of_owner: Vec<(String, OfOwner)>,
+}
 
 /// What determines an agent's offer, beside its kind and owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -81,8 +103,10 @@ pub(crate) struct Toolset {
     pub(crate) sha256: Sha256,
     tools: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
-    /// The MCP servers whose tools are not known now.
-    away: Vec<String>,
+    /// The MCP servers whose tools are not known now, and why.
+    away: Vec<(String, Option<String>)>,
+    /// The tools that are switched off, by name.
+    off: Vec<String>,
 }
 
 /// One tool on offer.
@@ -125,16 +149,20 @@ impl Toolsets {
         &self,
         kind: &Arc<Kind>,
         position: Position,
-        owner: &Owner,
+        holder: &Holder<'_>,
         made_of: impl FnOnce() -> (Arc<Kinds>, Vec<String>),
     ) -> Arc<Toolset> {
-        let withheld: Withheld = self
-            .tools()
-            .iter()
-            .filter(|tool| !tool.serves(owner))
-            .map(|tool| tool.name().to_owned())
-            .collect();
-        let key = (format!("{}@{}", kind.name, kind.version), position, withheld);
+        let shared = self.tools();
+        let own = || holder.of_owner.iter().flat_map(|(_, _, tools)| tools.iter());
+        let all = || shared.iter().chain(own());
+        let named = |tool: &Arc<dyn Tool>| tool.name().to_owned();
+        let key = OfferKey {
+            kind: format!("{}@{}", kind.name, kind.version),
+            position,
+            withheld: all().filter(|tool| !tool.serves(holder.owner)).map(named).collect(),
+            off: all().filter(|tool| (holder.is_off)(tool.name())).map(named).collect(),
+            of_owner: holder.of_owner.iter().map(|(name, state, _)| (name.clone(), state.clone())).collect(),
+        };
         let (changes, (kinds, away)) = {
             let made = self.made();
             if let Some(offer) = made.offers.get(&key) {
@@ -143,12 +171,19 @@ impl Toolsets {
             (made.changes, made_of())
         };
         // Without the lock: it compiles the schemas of all tools.
-        let offer = Arc::new(self.make(kind, position, &key.2, &kinds, away));
+        let tools: Vec<&Arc<dyn Tool>> = all().collect();
+        let offer = Arc::new(self.make(kind, &key, &tools, &kinds, away));
         let mut made = self.made();
         if made.changes != changes {
             return offer;
         }
         Arc::clone(made.offers.entry(key).or_insert(offer))
+    }
+
+    /// Drops the offers with tools of a connection that has ended.
+    pub(crate) fn forget_connection(&self, number: u64) {
+        let ended = OfOwner::Connected(number);
+        self.made().offers.retain(|key, _| key.of_owner.iter().all(|(_, state)| *state != ended));
     }
 
     fn made(&self) -> MutexGuard<'_, BuiltOffers> {
@@ -175,23 +210,25 @@ impl Toolsets {
     fn make(
         &self,
         kind: &Arc<Kind>,
-        position: Position,
-        withheld: &[String],
+        key: &OfferKey,
+        all: &[&Arc<dyn Tool>],
         kinds: &Kinds,
         away: Vec<String>,
     ) -> Toolset {
         let peers: Vec<Arc<Kind>> = kind.peers.iter().filter_map(|name| kinds.get(name)).collect();
-        let Position { works_for, has_sessions, has_cuts, by_program } = position;
+        let Position { works_for, has_sessions, has_cuts, by_program } = key.position;
         let rules: Vec<Arc<ApprovalRule>> = kind.approval.iter().cloned().map(Arc::new).collect();
         let mut specs = Vec::new();
         let mut tools = HashMap::new();
         let own_calls = self.of_programs.get(kind.program.as_str()).filter(|_| by_program);
         let calls = |name: &str| own_calls.is_some_and(|names| names.iter().any(|own| own == name));
-        let is_offered =
-            |name: &str| (wants(kind, name) || calls(name)) && !withheld.iter().any(|other| other == name);
-        let all = self.tools();
-        let (own, others): (Vec<_>, Vec<_>) =
-            all.iter().filter(|tool| is_offered(tool.name())).partition(|tool| OWN.contains(&tool.name()));
+        let is_kept_back = |name: &str| key.withheld.iter().chain(&key.off).any(|other| other == name);
+        let is_offered = |name: &str| (wants(kind, name) || calls(name)) && !is_kept_back(name);
+        let (own, others): (Vec<_>, Vec<_>) = all
+            .iter()
+            .copied()
+            .filter(|tool| is_offered(tool.name()))
+            .partition(|tool| OWN.contains(&tool.name()));
         for tool in others.into_iter().chain(own) {
             // Outputs become too long. What reads on is there from the start, beside any other tool, so that the first
             // one which does leaves the tools as they are, and the provider's cache with them; but not for a kind
@@ -220,9 +257,14 @@ impl Toolsets {
         specs.sort_by_key(|spec: &ToolSpec| place(kind, &spec.name));
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
-        let kind = Arc::clone(kind);
+        let of_owner = key.of_owner.iter().filter_map(|(server, state)| match state {
+            OfOwner::Connected(_) => None,
+            OfOwner::Away(why) => Some((server.clone(), Some(why.clone()))),
+        });
+        let away = away.into_iter().map(|server| (server, None)).chain(of_owner).collect();
+        let (kind, off) = (Arc::clone(kind), key.off.clone());
         let (weight, sha256) = (specs.iter().map(weight).sum(), of_tools(&specs));
-        Toolset { weight, sha256, specs: specs.into(), tools, kind, away }
+        Toolset { weight, sha256, specs: specs.into(), tools, kind, away, off }
     }
 }
 
@@ -238,9 +280,13 @@ impl Toolset {
     /// Returns the tool that a call names, if it is offered.
     pub(crate) fn named(&self, tool: &str) -> Result<&OfferedTool, ToolError> {
         let missing = || {
-            let is_of = |server: &&String| wants(&self.kind, tool) && pattern::is_of_server(server, tool);
+            if self.off.iter().any(|name| name == tool) {
+                return ToolError::NotAllowed(format!("`{tool}` is switched off: go on without it"));
+            }
+            let is_of = |(server, _): &&(String, _)| wants(&self.kind, tool) && is_tool_of(server, tool);
             match self.away.iter().find(is_of) {
-                Some(server) => ToolError::NotConfigured(format!(
+                Some((_, Some(why))) => ToolError::NotConfigured(why.clone()),
+                Some((server, None)) => ToolError::NotConfigured(format!(
                     "the MCP server `{server}` cannot be reached now, so that `{tool}` cannot be called"
                 )),
                 None => {

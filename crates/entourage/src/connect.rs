@@ -1,11 +1,17 @@
 //! Connects MCP servers while the engine works: a server that cannot be reached costs only its own tools, and
 //! only until it can.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
-use entourage_engine::Engine;
-use entourage_tools::{McpSettings, Problem, connect_server};
-use entourage_types::Backoff;
+use async_trait::async_trait;
+use entourage_engine::{Builder, ConnectForOwner, Engine, ToolServer};
+use entourage_tools::{McpSettings, Problem, Tool, connect_server};
+use entourage_types::{Backoff, SecretName};
+use secrecy::SecretString;
 use tokio::task::JoinSet;
 
 /// Between attempts to connect.
@@ -23,9 +29,41 @@ pub(crate) fn named_once(servers: Vec<McpSettings>) -> (Vec<McpSettings>, Vec<Pr
     (first, again.into_iter().map(taken).collect())
 }
 
-/// Connects each server in a task of its own. Dropping the returned set ends the attempts.
+/// Gives the engine the catalogue of servers, and what connects those that need secrets of their owner.
+pub(crate) fn with_servers(builder: Builder, servers: &[McpSettings]) -> Builder {
+    let catalogue = servers.iter().map(|server| ToolServer {
+        name: server.name.clone(),
+        owners: server.owners.clone(),
+        secrets: server.secrets().into_iter().collect(),
+    });
+    builder.tool_servers(catalogue.collect()).connect_for_owner(Arc::new(OfOwners(servers.to_vec())))
+}
+
+/// Connects servers with the secrets of an owner.
+struct OfOwners(Vec<McpSettings>);
+
+#[async_trait]
+impl ConnectForOwner for OfOwners {
+    async fn connect(
+        &self,
+        server: &str,
+        secrets: &BTreeMap<SecretName, SecretString>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String> {
+        let named = self.0.iter().find(|known| known.name == server);
+        let settings = named.ok_or_else(|| format!("there is no MCP server `{server}`"))?;
+        let connected = connect_server(settings.with_secrets(secrets)).await;
+        let (tools, problems) = connected.map_err(|problem| problem.to_string())?;
+        for problem in &problems {
+            tracing::warn!("{problem}");
+        }
+        Ok(tools)
+    }
+}
+
+/// Connects each shared server in a task of its own. Dropping the returned set ends the attempts.
 pub(crate) fn connect(engine: &Engine, servers: Vec<McpSettings>) -> JoinSet<()> {
-    servers.into_iter().map(|server| until_connected(engine.clone(), server)).collect()
+    let shared = servers.into_iter().filter(|server| server.secrets().is_empty());
+    shared.map(|server| until_connected(engine.clone(), server)).collect()
 }
 
 /// Tries until the server is connected or the engine is stopping.
@@ -65,7 +103,7 @@ async fn until_connected(engine: Engine, settings: McpSettings) {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeMap, fs, sync::Arc, time::Instant};
+    use std::{fs, time::Instant};
 
     use entourage_engine::Kinds;
     use entourage_llm::ScriptedModel;

@@ -40,7 +40,7 @@ pub use async_trait::async_trait;
 pub use compose::check_webhooks;
 pub use compose::{
     Entourage, choice, choice_offline, database, is_begun, loaded_kinds, look, look_only, migrate, read_only,
-    tool_settings, unchecked, unpriced,
+    secret_keys, tool_settings, unchecked, unpriced,
 };
 pub use entourage_engine::{
     self as engine, Client, Clock, Engine, Entry, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,

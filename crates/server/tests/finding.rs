@@ -68,6 +68,7 @@ async fn ended(store: &dyn Store, agent: &Agent, status: Status, reason: StopRea
         stop_reason: Some(reason),
         error: None,
         kind_version: format!("version of {}", agent.kind),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 1,
         worked_ms: 1,

@@ -55,6 +55,7 @@ impl Activation {
             stop_reason: None,
             error: None,
             kind_version: "v1".to_owned(),
+            switches: Default::default(),
             tasks: Vec::new(),
             model_calls: 0,
             worked_ms: 0,

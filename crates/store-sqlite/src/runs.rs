@@ -15,7 +15,7 @@ use crate::{
 
 const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
-                       reasoning_tokens, cost_nanos, started, ended, worked_ms, spent";
+                       reasoning_tokens, cost_nanos, started, ended, worked_ms, spent, switches";
 
 pub(crate) const OPEN: &str = "runs.open = 1";
 
@@ -35,6 +35,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
         stop_reason: word_if_any(row, 5)?,
         error: row.get(6)?,
         kind_version: row.get(7)?,
+        switches: json_if_any(row, 20)?.unwrap_or_default(),
         tasks: json(row, 8)?,
         model_calls: row.get(9)?,
         usage: Usage {
@@ -122,7 +123,7 @@ pub(crate) fn open(connection: &Connection, agent: AgentId) -> Result<Option<Run
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, model_calls, \
          input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, cost_nanos, \
-         started, ended, worked_ms, spent FROM runs WHERE agent = ?1 ORDER BY n DESC LIMIT 1",
+         started, ended, worked_ms, spent, switches FROM runs WHERE agent = ?1 ORDER BY n DESC LIMIT 1",
     )?;
     let last = statement.query_row([agent.to_string()], read).optional()?;
     Ok(last.filter(|run| !run.status.is_terminal()))
@@ -154,13 +155,14 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
                 "waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, tasks = ?8, \
                  model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
                  cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, \
-                 ended = ?17, worked_ms = ?18, spent = ?19 WHERE id = ?1 AND agent = ?2"
+                 ended = ?17, worked_ms = ?18, spent = ?19, switches = ?20 WHERE id = ?1 AND agent = ?2"
             )
         };
     }
     let (id, agent) = (run.id.to_string(), run.agent.to_string());
     let (tasks, spent) = (serde_json::to_string(&run.tasks)?, serde_json::to_string(&run.spent)?);
-    let values: [&dyn ToSql; 19] = [
+    let switches = if run.switches.is_empty() { None } else { Some(serde_json::to_string(&run.switches)?) };
+    let values: [&dyn ToSql; 20] = [
         &id,
         &agent,
         &run.status.as_str(),
@@ -180,11 +182,12 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
         &run.ended.map(|time| time.micros()),
         &int(run.worked_ms),
         &spent,
+        &switches,
     ];
     let insert = "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms, spent, open, owner) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)";
+         cost_nanos, started, ended, worked_ms, spent, switches, open, owner) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
     let (open, owner) = (!run.status.is_terminal(), run.owner.as_str());
     match before {
         // Most changes keep the status, and an update that names no indexed column leaves the indexes alone.
@@ -195,7 +198,7 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
             connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?
         }
         Some(_) => connection
-            .prepare_cached(update!("status = ?3, open = ?20, "))?
+            .prepare_cached(update!("status = ?3, open = ?21, "))?
             .execute(&[&values[..], &[&open]].concat()[..])?,
         None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&open, &owner]].concat()[..])?,
     };

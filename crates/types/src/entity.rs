@@ -85,6 +85,10 @@ kinds! {
     ACT => "act",
     /// A goal.
     GOAL => "goal",
+    /// Which tools of MCP servers are switched on and off, for an owner or a tree.
+    TOOL_SWITCHES => "tool_switches",
+    /// A secret of an owner, sealed.
+    SECRET => "secret",
 }
 
 impl EntityKind {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    AgentId, Cost, HourlyUsage, ModelUse, Owner, RunId, Status, Tally, TaskId, Time, Usage, WaitingOn,
-    status::words,
+    AgentId, Cost, HourlyUsage, ModelUse, Owner, RunId, Status, Switches, Tally, TaskId, Time, Usage,
+    WaitingOn, status::words,
 };
 
 /// The work from reading a message until the agent stops. It may span many activations: a waiting run sleeps on disk.
@@ -30,6 +30,9 @@ pub struct Run {
     pub error: Option<String>,
     /// The version of the kind it started with and stays with.
     pub kind_version: String,
+    /// The switches of tools that it started with and stays with.
+    #[serde(skip_serializing_if = "Switches::is_empty", default)]
+    pub switches: Switches,
     /// The tasks whose results this run owes.
     #[serde(default)]
     pub tasks: Vec<TaskId>,

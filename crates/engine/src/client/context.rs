@@ -69,7 +69,11 @@ impl Client {
         let memory = engine.memory(&agent);
         let items = self.session_items(&agent).await?;
         let position = Position::of(&agent, &kind, &items);
-        let offer = engine.inner.toolsets.of(&kind, position, &agent.owner, || engine.offered_from());
+        let switches = match self.open_run(&agent).await? {
+            Some(run) => run.switches,
+            None => engine.switches_for(&agent).await?,
+        };
+        let offer = engine.offer(&kind, position, (&agent.owner, &switches));
         let sessions = memory.latest_sessions(kind.context.summaries).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };

@@ -134,6 +134,7 @@ mod tests {
             stop_reason: None,
             error: None,
             kind_version: "v".to_owned(),
+            switches: Default::default(),
             tasks,
             model_calls: 0,
             worked_ms: 0,

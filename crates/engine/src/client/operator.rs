@@ -150,7 +150,7 @@ impl Client {
     }
 
     /// Returns the engine if the caller may do what concerns all of it.
-    fn whole_engine(&self, what: &'static str) -> Result<&Engine> {
+    pub(super) fn whole_engine(&self, what: &'static str) -> Result<&Engine> {
         if self.is_operator { Ok(&self.engine) } else { Err(Error::Reserved(what)) }
     }
 }

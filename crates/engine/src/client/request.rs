@@ -153,8 +153,7 @@ impl Client {
             },
             None => {
                 let (engine, position) = (&self.engine, Position::of(agent, &kind, seen));
-                let toolsets = &engine.inner.toolsets;
-                Arc::clone(&toolsets.of(&kind, position, &agent.owner, || engine.offered_from()).specs)
+                Arc::clone(&engine.offer(&kind, position, (&agent.owner, &run.switches)).specs)
             }
         };
         let other = turn.and_then(|turn| turn.asked.as_ref()?.model.clone());

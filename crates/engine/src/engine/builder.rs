@@ -22,7 +22,8 @@ use crate::{
     programs::{Program, Programs},
     restart::Restarts,
     schemas::Schemas,
-    servers::Servers,
+    secrets::SecretKeys,
+    servers::{ConnectForOwner, Servers, ToolServer},
     taint_cache::TaintCache,
     thread_sync::SaveLayer,
     tool_lists::ToolLists,
@@ -39,7 +40,9 @@ pub struct Builder {
     kinds: Kinds,
     source: Option<Arc<Source>>,
     tools: Toolbox,
-    servers: Vec<String>,
+    servers: Vec<ToolServer>,
+    connect_for_owner: Option<Arc<dyn ConnectForOwner>>,
+    secret_keys: Option<Arc<SecretKeys>>,
     clock: Arc<dyn Clock>,
     signals: Arc<dyn Signals>,
     tracer: Option<Arc<dyn Tracer>>,
@@ -63,6 +66,8 @@ impl Engine {
             source: None,
             tools: Toolbox::new(),
             servers: Vec::new(),
+            connect_for_owner: None,
+            secret_keys: None,
             clock: Arc::new(SystemClock),
             signals: Arc::new(LocalSignals),
             tracer: None,
@@ -97,11 +102,23 @@ impl Builder {
         self
     }
 
-    /// Names the servers whose tools are added once they are connected; a name is the prefix of its tools'
-    /// names. An agent that may use a server's tools waits until [`Engine::server_brings`] or
-    /// [`Engine::server_is_away`] reports the outcome of the first attempt to connect.
-    pub fn tool_servers(mut self, names: Vec<String>) -> Self {
-        self.servers = names;
+    /// The catalogue of servers whose tools are added once they are connected. An agent that may use the tools of a
+    /// shared one waits until [`Engine::server_brings`] or [`Engine::server_is_away`] reports the outcome of the first
+    /// attempt to connect.
+    pub fn tool_servers(mut self, servers: Vec<ToolServer>) -> Self {
+        self.servers = servers;
+        self
+    }
+
+    /// What connects the servers that need secrets of their owner.
+    pub fn connect_for_owner(mut self, connect: Arc<dyn ConnectForOwner>) -> Self {
+        self.connect_for_owner = Some(connect);
+        self
+    }
+
+    /// The keys that seal secrets of owners; without them, none can be set.
+    pub fn secret_keys(mut self, keys: Option<SecretKeys>) -> Self {
+        self.secret_keys = keys.map(Arc::new);
         self
     }
 
@@ -192,7 +209,8 @@ impl Builder {
                 toolsets: Toolsets::new(self.tools, self.programs.tools()),
                 programs: self.programs,
                 tool_lists: ToolLists::default(),
-                servers: Servers::new(self.servers),
+                servers: Servers::new(self.servers, self.connect_for_owner),
+                secret_keys: self.secret_keys,
                 transcripts: TranscriptCache::default(),
                 taint: TaintCache::default(),
                 schemas: Schemas::default(),

@@ -1,18 +1,15 @@
 //! How a kind names tools: one by its name, all of a connected server by `mcp__server`, those of all
 //! servers by `mcp`, and any others by `*` for any characters and `?` for one.
 
+use entourage_types::is_tool_of;
+
 /// Whether a name in a kind's file denotes this tool.
 #[must_use]
 pub fn names(pattern: &str, tool: &str) -> bool {
-    let of_server = |server: &str| tool == server || is_of_server(server, tool);
+    let of_server = |server: &str| tool == server || is_tool_of(server, tool);
     (pattern == "mcp" && tool.contains("__"))
         || pattern.strip_prefix("mcp__").is_some_and(of_server)
         || fits(pattern, tool)
-}
-
-/// Whether a tool is of this server, by its name.
-pub(crate) fn is_of_server(server: &str, tool: &str) -> bool {
-    tool.strip_prefix(server).is_some_and(|rest| rest.starts_with("__"))
 }
 
 /// Whether a name in a kind's file may denote a tool of this server, whichever tools the server has.

@@ -55,7 +55,6 @@ use crate::{
     activations::ActivationGuard,
     prompt::Chain,
     restart::{ExclusiveTurn, ended_in_order},
-    toolset::Position,
 };
 
 type Result<T, E = Interrupt> = std::result::Result<T, E>;
@@ -92,11 +91,14 @@ impl<'e> Run<'e> {
         let now = engine.now();
         let Claim { agent, run, steps, items, inbox, wakeups, .. } = claim;
         let kind = engine.kind_of(&agent, run.as_ref()).await?;
-        let position = Position::of(&agent, &kind, &items);
-        let toolset = engine.inner.toolsets.of(&kind, position, &agent.owner, || engine.offered_from());
+        let switches = match &run {
+            Some(run) => run.switches.clone(),
+            None => engine.switches_for(&agent).await?,
+        };
+        let offered = Offered::new(engine, &agent, &kind, &items, &switches);
         entered.pulse().may_be_silent_for(&kind.limits);
         let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
-        let mut record = RunRecord::of(run, &agent, &kind, now);
+        let mut record = RunRecord::of(run, &agent, (&kind, switches), now);
         // The first commit of a run also stores the version of the kind that the run started with.
         let version = if record.is_open() { None } else { engine.keep(&kind, now).await? };
         let message = inbox::run_options::message_of(&items, &record);
@@ -106,7 +108,7 @@ impl<'e> Run<'e> {
         Ok(Self {
             engine,
             kind,
-            offered: Offered::new(toolset, position),
+            offered,
             steps: Steps::new(record.id, steps, transcript.items()),
             agent,
             record,
@@ -157,20 +159,28 @@ impl<'e> Run<'e> {
     /// Prepares the work of the run's program.
     pub(crate) async fn prepare_work(&mut self) -> Result<()> {
         self.ready()?;
-        self.await_tool_servers().await;
-        Ok(())
+        Ok(self.await_tool_servers().await?)
     }
 
     /// Waits until the engine knows for each server of tools that the kind may use whether it can be
     /// connected, however long that takes, and then offers the tools that exist. A run that is only ended
     /// skips this: it needs no tools.
-    async fn await_tool_servers(&mut self) {
+    async fn await_tool_servers(&mut self) -> Result<(), StoreError> {
         let before = self.engine.now();
-        let heard = self.engine.inner.servers.heard(&self.kind, self.control.cancel());
-        self.control.pulse().beating(&**self.engine.clock(), heard).await;
+        let (servers, cut) = (&self.engine.inner.servers, self.control.cancel());
+        let switches = self.offered.switches();
+        let heard = async {
+            servers.heard(&self.kind, switches, cut).await;
+            tokio::select! {
+                connected = self.engine.connect_for_owner(&self.agent.owner, &self.kind, switches) => connected,
+                () = cut.cancelled() => Ok(()),
+            }
+        };
+        self.control.pulse().beating(&**self.engine.clock(), heard).await?;
         // The wait is not time at work.
         self.control.waited(self.engine.now().since(before));
         self.offered.renew(self.engine, &self.agent, &self.kind);
+        Ok(())
     }
 
     /// Returns the span with the ids that every log line of the activation carries; its level is error, so

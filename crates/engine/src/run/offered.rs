@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use entourage_store::{Error as StoreError, Write};
-use entourage_types::{Agent, Item, Kind, Sha256};
+use entourage_types::{Agent, Item, Kind, Sha256, Switches};
 
 use crate::{
     Engine,
@@ -16,6 +16,8 @@ use crate::{
 pub(super) struct Offered {
     toolset: Arc<Toolset>,
     position: Position,
+    /// Those of the run.
+    switches: Switches,
     /// The stable prefix, once it has been rendered, and its digest.
     system: Option<(Arc<str>, Sha256)>,
     /// Whether what is new beside the conversation was appended since the last model call.
@@ -23,8 +25,21 @@ pub(super) struct Offered {
 }
 
 impl Offered {
-    pub(super) fn new(toolset: Arc<Toolset>, position: Position) -> Self {
-        Self { toolset, position, system: None, has_context: false }
+    /// The offer for an agent with these items of its session, in a run with these switches.
+    pub(super) fn new(
+        engine: &Engine,
+        agent: &Agent,
+        kind: &Arc<Kind>,
+        items: &[Item],
+        switches: &Switches,
+    ) -> Self {
+        let position = Position::of(agent, kind, items);
+        let toolset = engine.offer(kind, position, (&agent.owner, switches));
+        Self { toolset, position, switches: switches.clone(), system: None, has_context: false }
+    }
+
+    pub(super) fn switches(&self) -> &Switches {
+        &self.switches
     }
 
     pub(super) fn tools(&self) -> &Arc<Toolset> {
@@ -55,9 +70,10 @@ impl Offered {
         std::mem::take(&mut self.has_context)
     }
 
-    /// Drops the prefix: the next session has its own.
-    pub(super) fn forget_system(&mut self) {
+    /// Begins a session with a run of these switches, and with a prefix of its own.
+    pub(super) fn begin_clean(&mut self, switches: &Switches) {
         self.system = None;
+        self.switches.clone_from(switches);
     }
 
     /// Whether the prompt would show an item cut, and the tool that reads a whole item is not on offer yet.
@@ -98,6 +114,6 @@ impl Offered {
 
     /// Offers the tools that exist by now.
     pub(super) fn renew(&mut self, engine: &Engine, agent: &Agent, kind: &Arc<Kind>) {
-        self.toolset = engine.inner.toolsets.of(kind, self.position, &agent.owner, || engine.offered_from());
+        self.toolset = engine.offer(kind, self.position, (&agent.owner, &self.switches));
     }
 }

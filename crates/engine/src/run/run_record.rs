@@ -4,7 +4,8 @@ use std::ops::Deref;
 
 use entourage_store::Write;
 use entourage_types::{
-    Agent, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, TaskId, Time, WaitingOn,
+    Agent, Kind, ModelUse, Run as RunRow, RunId, RunOptions, Status, StopReason, Switches, TaskId, Time,
+    WaitingOn,
 };
 
 /// The row of a run, as its next write stores it.
@@ -31,10 +32,15 @@ impl Deref for RunRecord {
 
 impl RunRecord {
     /// The agent's open run, or else a new one, which has done nothing yet.
-    pub(super) fn of(open: Option<RunRow>, agent: &Agent, kind: &Kind, now: Time) -> Self {
+    pub(super) fn of(
+        open: Option<RunRow>,
+        agent: &Agent,
+        (kind, switches): (&Kind, Switches),
+        now: Time,
+    ) -> Self {
         let is_open = open.is_some();
         Self {
-            row: open.unwrap_or_else(|| blank(agent, kind, now)),
+            row: open.unwrap_or_else(|| blank(agent, kind, switches, now)),
             is_open,
             has_changed: false,
             options: None,
@@ -127,7 +133,7 @@ impl RunRecord {
     }
 }
 
-fn blank(agent: &Agent, kind: &Kind, now: Time) -> RunRow {
+fn blank(agent: &Agent, kind: &Kind, switches: Switches, now: Time) -> RunRow {
     RunRow {
         id: RunId::new(),
         agent: agent.id,
@@ -137,6 +143,7 @@ fn blank(agent: &Agent, kind: &Kind, now: Time) -> RunRow {
         stop_reason: None,
         error: None,
         kind_version: kind.version.clone(),
+        switches,
         tasks: Vec::new(),
         model_calls: 0,
         worked_ms: 0,

@@ -1,6 +1,6 @@
 //! Offers are built once, and hold what the kind and the position allow.
 
-use std::sync::Weak;
+use std::sync::{LazyLock, Weak};
 
 use async_trait::async_trait;
 use entourage_tools::{Context, Outcome, ReadOutput, Result as ToolResult};
@@ -10,6 +10,12 @@ use super::*;
 
 const TOP: Position =
     Position { works_for: WorksFor::Person, has_sessions: false, has_cuts: false, by_program: false };
+
+/// An owner without servers of its own and without switches.
+fn holder() -> Holder<'static> {
+    static LOCAL: LazyLock<Owner> = LazyLock::new(Owner::local);
+    Holder { owner: &LOCAL, is_off: &|_| false, of_owner: Vec::new() }
+}
 
 /// A tool during whose first offer the kinds change.
 #[derive(Default)]
@@ -41,7 +47,7 @@ fn a_toolset_is_not_kept_if_the_kinds_change_while_it_is_built() {
     *tool.0.lock().unwrap() = Arc::downgrade(&offers);
     let mut asked = 0;
     for expected in [1, 2, 2] {
-        let offer = offers.of(&kind, TOP, &Owner::local(), || {
+        let offer = offers.of(&kind, TOP, &holder(), || {
             asked += 1;
             (Arc::new(Kinds::none()), Vec::new())
         });
@@ -79,7 +85,7 @@ fn a_kind_declares_the_effect_of_a_tool_by_the_name_that_the_model_uses() {
     let offers = Toolsets::new(Toolbox::new(), ToolsOfPrograms::default());
     assert!(offers.add(vec![Arc::new(Own)]).is_empty());
     let none = || (Arc::new(Kinds::none()), Vec::new());
-    let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
+    let offer = offers.of(&Arc::new(kind), TOP, &holder(), none);
     assert_eq!(offer.effect("pay"), Some(Effect::Unsafe));
 }
 
@@ -89,7 +95,7 @@ fn an_offer_says_where_the_results_of_each_tool_come_from() {
     assert!(offers.add(vec![Arc::new(ReadOutput), Arc::new(Own)]).is_empty());
     let kind = Kind { tools: Some(vec!["cashier/pay".into()]), ..Kind::bare("a") };
     let none = || (Arc::new(Kinds::none()), Vec::new());
-    let offer = offers.of(&Arc::new(kind), TOP, &Owner::local(), none);
+    let offer = offers.of(&Arc::new(kind), TOP, &holder(), none);
     let sources: Vec<_> = offer.specs.iter().map(|spec| (spec.name.as_str(), spec.source)).collect();
     assert_eq!(sources, [("pay", ResultSource::Private), ("read_output", ResultSource::Agents)]);
 }
@@ -104,7 +110,7 @@ fn what_reads_on_is_offered_from_the_start_where_that_keeps_a_prefix() {
         kind.context.messages = messages;
         kind.version = format!("{tools:?} {messages:?}");
         let none = || (Arc::new(Kinds::none()), Vec::new());
-        offers.of(&Arc::new(kind), Position { has_cuts, ..TOP }, &Owner::local(), none).has("read_output")
+        offers.of(&Arc::new(kind), Position { has_cuts, ..TOP }, &holder(), none).has("read_output")
     };
     let own = ["cashier/pay"];
     assert_eq!([reads_on(&own, None, false), reads_on(&own, Some(10), false)], [true, false]);
@@ -121,7 +127,7 @@ fn a_toolset_is_built_once_until_it_is_forgotten() {
         if expected == 2 {
             offers.forget();
         }
-        offers.of(&kind, TOP, &Owner::local(), || {
+        offers.of(&kind, TOP, &holder(), || {
             asked += 1;
             assert!(offers.made.try_lock().is_err(), "what replaces the kinds comes before, or after");
             (Arc::new(Kinds::none()), Vec::new())

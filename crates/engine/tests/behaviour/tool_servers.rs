@@ -4,6 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::kit::{Effects, FakeClockExt, TestTool, WorldExt, first_tools, one_kind, within};
+use entourage_engine::ToolServer;
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_testkit::{World, plain};
 use entourage_tools::Effect;
@@ -50,7 +51,7 @@ async fn connecting() -> (World, ScriptedModel) {
     let builder = World::builder(model.clone())
         .tools(first_tools())
         .kinds(kinds)
-        .engine(|engine| engine.tool_servers(vec!["bank".into()]));
+        .engine(|engine| engine.tool_servers(vec![ToolServer::shared("bank")]));
     (builder.start().await, model)
 }
 

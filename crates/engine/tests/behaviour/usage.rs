@@ -52,6 +52,7 @@ fn ended_run(agent: &Agent) -> Run {
         stop_reason: Some(StopReason::Completed),
         error: None,
         kind_version: String::new(),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 1,
         worked_ms: 0,

@@ -101,6 +101,7 @@ impl Rows {
             stop_reason: None,
             error: None,
             kind_version: String::new(),
+            switches: Default::default(),
             tasks: Vec::new(),
             model_calls: 1,
             worked_ms: 0,

@@ -33,6 +33,7 @@ mod intervene;
 mod jobs;
 mod kinds;
 mod logs;
+mod mcp;
 mod migrate;
 mod models;
 mod openapi;
@@ -51,6 +52,7 @@ mod runs;
 mod schedules;
 mod screen;
 mod search;
+mod secrets;
 mod serve;
 mod session;
 mod sessions;
@@ -151,6 +153,8 @@ enum Command {
     Budget(budget::Budget),
     Models(models::Models),
     Kinds(kinds::Kinds),
+    Mcp(mcp::Mcp),
+    Secrets(secrets::Secrets),
     Agency(agency::Agency),
     Token(token::Token),
     Doctor(doctor::Doctor),
@@ -242,6 +246,8 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Budget(budget) => budget.run(&globals).await,
         Command::Models(models) => models.run(&globals).await,
         Command::Kinds(kinds) => kinds.run(&globals).await,
+        Command::Mcp(mcp) => mcp.run(&globals).await,
+        Command::Secrets(secrets) => secrets.run(&globals).await,
         Command::Agency(agency) => agency.run(&globals).await,
         Command::Token(token) => token.run(&globals),
         Command::Init(init) => init.run(&globals),

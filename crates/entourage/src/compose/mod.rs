@@ -3,6 +3,7 @@
 mod database;
 mod kinds;
 mod model;
+mod secrets;
 mod tools;
 mod webhooks;
 
@@ -25,7 +26,7 @@ use tokio::task::JoinSet;
 use crate::settings::Auth;
 use crate::{
     Error, Result, Settings,
-    connect::{connect, named_once},
+    connect::{connect, named_once, with_servers},
     subscriber::{Subscriber, subscribed},
     telemetry::{self, Exporter},
 };
@@ -33,6 +34,7 @@ use crate::{
 pub use database::{database, is_begun, look, look_only, migrate, read_only};
 pub use kinds::{loaded_kinds, unchecked, unpriced};
 pub use model::{choice, choice_offline};
+pub use secrets::secret_keys;
 pub use tools::tool_settings;
 #[cfg(feature = "server")]
 pub use webhooks::check_webhooks;
@@ -95,7 +97,7 @@ impl Entourage {
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
         let builder = Engine::builder(store, Arc::clone(&choice.model)).tracer(tracer).outbox(outbox);
         let files = settings.clone();
-        let builder = builder.tool_servers(servers.iter().map(|server| server.name.clone()).collect());
+        let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
         let dispatch = dispatch_settings(settings);
         let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);

@@ -18,8 +18,8 @@ use crate::{
     Error, Result, Settings,
     agency::ModelChoice,
     closable::Closable,
-    compose::{dispatch_settings, loaded_kinds, open_database, tool_settings},
-    connect::{connect, named_once},
+    compose::{dispatch_settings, loaded_kinds, open_database, secret_keys, tool_settings},
+    connect::{connect, named_once, with_servers},
     embedded::{AtWork, Kept, chosen_model, work},
 };
 
@@ -182,10 +182,11 @@ impl ExplorerBuilder {
         let closable = Arc::new(Closable::new(store(self.kept, settings).await?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let stop = CancellationToken::new();
-        let engine = Engine::builder(Arc::clone(&store), model)
+        let keys = settings.map(secret_keys).transpose()?.flatten();
+        let engine = with_servers(Engine::builder(Arc::clone(&store), model), &servers)
+            .secret_keys(keys)
             .kinds(kinds)
             .tools(tools)
-            .tool_servers(servers.iter().map(|server| server.name.clone()).collect())
             .clock(Arc::clone(&self.clock))
             .budgets(budgets.unwrap_or_default())
             .give_up_after(dispatch.give_up_after)

@@ -24,6 +24,7 @@ use entourage_engine::programs::Act;
 use entourage_server::{Settings as Server, Webhook};
 use entourage_types::{ContextPolicy, Dollars, Owner};
 use schemars::JsonSchema;
+use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 pub use health::Health;
@@ -94,6 +95,8 @@ pub struct Settings {
     pub sessions: Sessions,
     /// After which times something is done about tasks and goals that make no progress.
     pub health: Health,
+    /// The keys that seal secrets of owners.
+    pub secrets: Secrets,
     /// Traces for a collector.
     pub telemetry: crate::telemetry::Settings,
     /// How long data is kept.
@@ -241,6 +244,21 @@ impl Default for Dispatch {
             give_up_after: usual.give_up_after,
         }
     }
+}
+
+/// The keys that seal secrets of owners, which MCP servers are given: without a key, none can be set.
+///
+/// Each is 32 bytes in Base64; `entourage secrets key` makes one. The first one seals, and all of them open: to replace a
+/// key, put the new one first, start again, run `entourage secrets reseal`, and take the old one out.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Secrets {
+    /// The keys, separated by blanks or commas. Better set by the variable than in this file, and kept apart from backups of
+    /// the data.
+    #[schemars(with = "Option<String>")]
+    pub keys: Option<SecretString>,
+    /// Instead of the keys: a file with them, which nobody but its owner can read.
+    pub keys_file: Option<PathBuf>,
 }
 
 /// The document agent.

@@ -35,6 +35,7 @@ impl Problem {
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::PastGone { .. } => Self::past_gone(text),
             Error::ProjectFull
+            | Error::NoSecretKey(_)
             | Error::NotNow { .. }
             | Error::NameTaken { .. }
             | Error::AtWork(_)

@@ -60,6 +60,7 @@ use crate::{
         (name = "schedules", description = "Triggers, and the schedules that set agents to work by themselves."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "The kinds of agents."),
+        (name = "mcp servers", description = "The MCP servers that agents may use: switches, and the secrets that servers are given."),
         (name = "accounts", description = "Register and log in, on servers that allow it."),
         (name = "webhooks", description = "Webhooks to the server, signed after Standard Webhooks, and receivers of its own."),
         (name = "operations", description = "For the operator: health, metrics and maintenance."),

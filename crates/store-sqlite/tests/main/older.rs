@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 37] = [
+pub(crate) const MIGRATIONS: [&str; 38] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -43,6 +43,7 @@ pub(crate) const MIGRATIONS: [&str; 37] = [
     include_str!("../../migrations/0035_notice_codes.sql"),
     include_str!("../../migrations/0036_active_agents.sql"),
     include_str!("../../migrations/0037_numbers.sql"),
+    include_str!("../../migrations/0038_switches.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.

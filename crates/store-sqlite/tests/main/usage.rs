@@ -28,6 +28,7 @@ fn run_that_used(agent: &Agent, input: u64) -> Run {
         stop_reason: None,
         error: None,
         kind_version: "v1".to_owned(),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 1,
         worked_ms: 0,

@@ -51,6 +51,7 @@ async fn every_view_shows_names_and_readable_times() {
         stop_reason: Some(StopReason::Completed),
         error: None,
         kind_version: "v1".to_owned(),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 2,
         worked_ms: 0,

@@ -57,6 +57,7 @@ pub(crate) fn run(agent: &Agent) -> Run {
         stop_reason: None,
         error: None,
         kind_version: "v1".to_owned(),
+        switches: Default::default(),
         tasks: Vec::new(),
         model_calls: 0,
         worked_ms: 0,

@@ -10,6 +10,7 @@ mod connection;
 mod failure;
 #[cfg(feature = "mcp")]
 mod lines;
+mod placeholders;
 #[cfg(feature = "mcp")]
 mod result;
 #[cfg(feature = "mcp")]

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::Deserialize;
 
+use super::placeholders;
 use crate::Owners;
 
 /// One MCP server: `name`, and either `command` (with `args`, `env`, `cwd`) or `url` (with
@@ -54,6 +55,8 @@ pub enum McpTransport {
 
 const CONNECT_SECONDS: u64 = 30;
 const NAME_CHARS: usize = 32;
+const MISPLACED: &str =
+    "`${secret:NAME}` stands in values of `env` and `headers` alone: others can be seen by other programs";
 
 impl McpSettings {
     /// Creates a server with the default time to connect.
@@ -80,7 +83,8 @@ struct Raw {
     /// The program's arguments.
     #[serde(default)]
     args: Vec<String>,
-    /// The program's environment. In addition it inherits only PATH, HOME and LANG.
+    /// The program's environment. In addition it inherits only PATH, HOME and LANG. `${secret:NAME}` stands for a secret
+    /// of the owner whose agents use it: the program is started for each owner apart then.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     env: BTreeMap<String, SecretString>,
@@ -88,14 +92,15 @@ struct Raw {
     cwd: Option<PathBuf>,
     /// Instead of a program: the address of a service that speaks MCP over streamable HTTP.
     url: Option<String>,
-    /// Headers for each request to the service, such as `Authorization`.
+    /// Headers for each request to the service, such as `Authorization`. `${secret:NAME}` stands for a secret of the owner
+    /// whose agents use it: the service is connected for each owner apart then.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, String>")]
     headers: BTreeMap<String, SecretString>,
     /// How many seconds connecting and listing its tools may take; 30 by default.
     connect_seconds: Option<u64>,
     /// The owners whose agents may use it; by default all without authentication, and the operator alone with
-    /// it.
+    /// it. One with `${secret:NAME}` is for all owners by default: each has to set the secret first.
     owners: Option<Owners>,
 }
 
@@ -121,6 +126,18 @@ impl TryFrom<Raw> for McpSettings {
                 ));
             }
         };
+        let refused = |why| format!("the MCP server `{name}`: {why}");
+        match &transport {
+            McpTransport::Command { command, args, env, .. } => {
+                let elsewhere = args.iter().chain([command]).any(|text| placeholders::has_any(text));
+                (!elsewhere).then_some(env).ok_or(MISPLACED.to_owned())
+            }
+            McpTransport::Url { url, headers } => {
+                (!placeholders::has_any(url)).then_some(headers).ok_or(MISPLACED.to_owned())
+            }
+        }
+        .and_then(|values| placeholders::names(values.values()))
+        .map_err(refused)?;
         let connect_timeout = Duration::from_secs(connect_seconds.unwrap_or(CONNECT_SECONDS));
         Ok(Self { name, transport, connect_timeout, owners, supervisor: None })
     }

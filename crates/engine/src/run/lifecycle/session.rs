@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_store::Write;
 use entourage_types::{
     Action, Agent, Author, Digest, Item, ItemBody, Kind, Message, Post, PostBody, Record, Session,
-    SessionEnd, SessionId, Sessions, Status, StopReason, Time, WakeupId,
+    SessionEnd, SessionId, Sessions, Status, StopReason, Switches, Time, WakeupId,
 };
 
 use crate::prompt::{self, SummaryOf, View};
@@ -134,14 +134,15 @@ impl Run<'_> {
         writes.push(self.agent_row(status, self.agent.waiting_on, at));
         self.commit(writes).await?;
         RunSpans::of(self).end(Status::Succeeded).await;
-        self.begin_clean(at);
+        let switches = self.engine.switches_for(&self.agent).await?;
+        self.begin_clean(switches, at);
         Ok(())
     }
 
-    fn begin_clean(&mut self, at: Time) {
+    fn begin_clean(&mut self, switches: Switches, at: Time) {
         self.transcript.clear();
-        self.offered.forget_system();
-        self.record = RunRecord::of(None, &self.agent, &self.kind, at);
+        self.offered.begin_clean(&switches);
+        self.record = RunRecord::of(None, &self.agent, (&self.kind, switches), at);
         self.steps = Steps::new(self.record.id, Vec::new(), &[]);
         self.offered.renew_position(self.transcript.items(), self.engine, &self.agent, &self.kind);
     }

@@ -9,6 +9,7 @@ mod documents;
 mod goals;
 mod host;
 mod local_engine;
+mod mcp;
 mod patience;
 mod running;
 mod schedules;

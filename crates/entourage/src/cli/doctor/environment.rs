@@ -92,11 +92,32 @@ pub(super) fn traces(settings: &Settings) -> Option<Finding> {
     }
 }
 
+/// Whether the keys that seal secrets can be used.
+pub(super) fn secrets(settings: &Settings) -> Option<Finding> {
+    let needed = settings.tools.mcp.iter().any(|server| !server.secrets().is_empty());
+    match entourage::secret_keys(settings) {
+        Ok(Some(_)) => Some(good("secrets", "there are keys that seal them")),
+        Ok(None) if needed => {
+            let why = "an MCP server needs secrets of its users, and there is no key that seals them: \
+                       `entourage secrets key` makes one, for `[secrets] keys_file` or ENTOURAGE_SECRETS__KEYS";
+            Some(broken("secrets", why.to_owned()))
+        }
+        Ok(None) => None,
+        Err(error) => Some(broken("secrets", error.to_string())),
+    }
+}
+
 /// Which MCP servers answer, and with which tools.
 pub(super) async fn mcp(settings: &Settings) -> Vec<Finding> {
     let mut findings = Vec::new();
     for server in settings.tools.mcp.clone() {
-        let name = format!("mcp {}", server.name);
+        let (name, secrets) = (format!("mcp {}", server.name), server.secrets());
+        if !secrets.is_empty() {
+            let names = secrets.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+            findings
+                .push(good(name, format!("is connected for each owner with their {names}; not tried here")));
+            continue;
+        }
         match std::sync::Arc::new(McpServer::new(server)).tools().await {
             Ok((tools, problems)) => {
                 let names: Vec<&str> = tools.iter().map(|tool| tool.name()).collect();

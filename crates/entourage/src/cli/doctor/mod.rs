@@ -110,6 +110,7 @@ async fn reached(settings: &Settings, offline: bool) -> Vec<Finding> {
     findings.push(environment::files(settings));
     findings.extend(environment::webhooks(settings));
     findings.extend(environment::mcp(settings).await);
+    findings.extend(environment::secrets(settings));
     findings.extend(environment::traces(settings));
     findings.extend(engine::kinds(settings).await);
     findings

@@ -14,6 +14,7 @@ mod health;
 mod interventions;
 mod jobs;
 mod kinds;
+mod mcp_servers;
 mod memory;
 mod messages;
 mod news;
@@ -21,6 +22,7 @@ mod projects;
 mod questions;
 mod runs;
 mod schedules;
+mod secrets;
 mod server;
 mod usage;
 mod webhooks;
@@ -58,6 +60,8 @@ pub(crate) const ROUTES: &[Routes] = &[
     acts::routes,
     memory::routes,
     kinds::routes,
+    mcp_servers::routes,
+    secrets::routes,
     webhooks::routes,
     jobs::routes,
     health::routes,

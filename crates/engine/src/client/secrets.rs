@@ -1,0 +1,166 @@
+//! Secrets of an owner. Their values are set and never shown.
+
+use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
+use entourage_types::{EntityKind, LONGEST_NAME, RecordWrite, Scope, Secret, SecretName};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Client, Narrowed};
+use crate::{Error, Result, SecretKeys};
+
+/// The maximum length of a value, in bytes.
+const LONGEST_VALUE: usize = 64 * 1024;
+/// How many secrets an owner may have.
+const MOST: u32 = 1_000;
+/// How many secrets are read at once to be sealed anew.
+const AT_ONCE: u32 = 100;
+
+/// What sealing all secrets anew came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Resealed {
+    /// How many were sealed anew.
+    pub resealed: usize,
+    /// How many the first key had sealed already.
+    pub current: usize,
+    /// How many were left as they are, because no key at hand opens them.
+    pub unreadable: usize,
+}
+
+impl Client {
+    /// Sets a secret, sealed with the first of the engine's keys. What is connected with an earlier value is connected
+    /// anew when an agent next uses it. Returns whether it is a new one, and the secret.
+    ///
+    /// # Errors
+    /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is empty, too long or has control characters;
+    /// [`Error::TooMany`].
+    pub async fn set_secret(&self, name: SecretName, value: &SecretString) -> Result<(bool, Secret)> {
+        check_value(value)?;
+        let id = Secret::id_of(&self.owner, &name);
+        if id.len() > LONGEST_NAME {
+            return Err(Error::Invalid("the owner's name is too long to keep secrets under".into()));
+        }
+        loop {
+            let before = self.engine.store().versioned::<Secret>(&self.scope, &id).await?;
+            if before.is_none() {
+                self.check_secrets().await?;
+            }
+            let now = self.engine.now();
+            let (created, version) =
+                before.map_or((now, 0), |before| (before.record.created, before.version));
+            let named = (self.owner.clone(), name.clone());
+            let secret = self.engine.secret_keys()?.seal(named, value, created, now)?;
+            if self.write_secret(&secret, version).await? {
+                return Ok((version == 0, secret));
+            }
+        }
+    }
+
+    /// The secrets of the owner, sealed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn secrets(&self, page: Page) -> Result<Narrowed<Secret>> {
+        self.searched(RecordFilter { page, ..RecordFilter::default() }).await
+    }
+
+    /// Deletes a secret. What is connected with it is used no more once an agent would use it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub async fn delete_secret(&self, name: &SecretName) -> Result<()> {
+        let id = Secret::id_of(&self.owner, name);
+        let found = self.engine.store().versioned::<Secret>(&self.scope, &id).await?;
+        let found = found.ok_or_else(|| Error::not_found("secret", name))?;
+        let expected = Expect::version::<Secret>(&id, found.version);
+        let mut commit = Commit::new(self.engine.now()).expect(expected);
+        commit.push(Write::PruneEntity(EntityKind::SECRET, id));
+        match self.engine.commit(commit).await {
+            Err(StoreError::OtherVersion { .. }) => Box::pin(self.delete_secret(name)).await,
+            done => Ok(done.map(drop)?),
+        }
+    }
+
+    /// Seals the secrets of all owners anew with the first key. What is interrupted is taken up by the next call.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`] for a caller that is not the operator; [`Error::NoSecretKey`].
+    pub async fn reseal_secrets(&self) -> Result<Resealed> {
+        let engine = self.whole_engine("seal the secrets of all owners anew")?;
+        let (keys, mut done) = (engine.secret_keys()?, Resealed::default());
+        let mut page = Page { limit: AT_ONCE, ..Page::default() };
+        loop {
+            let filter = RecordFilter::<Secret> { page: page.clone(), ..RecordFilter::default() };
+            let secrets = match engine.store().records(&Scope::All, filter).await {
+                // The last one was deleted meanwhile: those that are done are only counted again.
+                Err(StoreError::NoRow { .. }) => {
+                    (done, page.after) = (Resealed::default(), None);
+                    continue;
+                }
+                secrets => secrets?,
+            };
+            let Some(last) = secrets.last() else { return Ok(done) };
+            page.after = Some(Secret::id_of(&last.owner, &last.name));
+            for secret in secrets {
+                self.reseal(&Secret::id_of(&secret.owner, &secret.name), keys, &mut done).await?;
+            }
+        }
+    }
+
+    /// Seals one secret anew, as it is by now; nothing if it was deleted meanwhile.
+    async fn reseal(&self, id: &str, keys: &SecretKeys, done: &mut Resealed) -> Result<()> {
+        loop {
+            let found = self.engine.store().versioned::<Secret>(&Scope::All, id).await?;
+            let Some(Versioned { record: secret, version }) = found else { return Ok(()) };
+            if keys.is_current(&secret) {
+                done.current += 1;
+                return Ok(());
+            }
+            let Ok(value) = keys.open(&secret) else {
+                done.unreadable += 1;
+                return Ok(());
+            };
+            let named = (secret.owner, secret.name);
+            let anew = keys.seal(named, &value, secret.created, secret.updated)?;
+            if self.write_secret(&anew, version).await? {
+                done.resealed += 1;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Writes a secret that still has this version. Returns whether it has.
+    async fn write_secret(&self, secret: &Secret, version: u64) -> Result<bool> {
+        let mut commit = Commit::new(self.engine.now());
+        commit.record(RecordWrite::of(secret)?.at_version(version));
+        match self.engine.commit(commit).await {
+            Err(StoreError::OtherVersion { .. }) => Ok(false),
+            done => Ok(done.map(|_| true)?),
+        }
+    }
+
+    /// Refuses one more secret than an owner may have.
+    async fn check_secrets(&self) -> Result<()> {
+        let page = Page { skip: MOST - 1, limit: 1, ..Page::default() };
+        let filter = RecordFilter::<Secret> { page, ..RecordFilter::default() };
+        if self.engine.store().records(&self.scope, filter).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::TooMany(format!("you have {MOST} secrets, the most that one can have; delete some first")))
+    }
+}
+
+/// Refuses a value that nothing could be connected with.
+fn check_value(value: &SecretString) -> Result<()> {
+    let value = value.expose_secret();
+    if value.trim().is_empty() {
+        return Err(Error::Invalid("the secret is empty".into()));
+    }
+    if value.len() > LONGEST_VALUE {
+        return Err(Error::Invalid(format!("the secret has more than {LONGEST_VALUE} bytes")));
+    }
+    if value.contains('\0') {
+        return Err(Error::Invalid(
+            "the secret has a NUL, which no program and no header can be given".into(),
+        ));
+    }
+    Ok(())
+}
