@@ -6,6 +6,7 @@ mod eval;
 mod examples;
 mod explorations;
 mod faults;
+mod goals;
 mod main_job;
 mod wires;
 

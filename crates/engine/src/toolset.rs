@@ -1,6 +1,8 @@
 //! Which tools an agent is offered: built once per kind, position, tools withheld from its owner and switches, and
 //! byte-identical until the kinds or tools change.
 
+mod offer;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},

@@ -92,6 +92,8 @@ fn body(operation: &str) -> Option<Value> {
         "act" => Some(json!({"message": "Mine."})),
         "changeGoalDocument" => Some(json!({"title": "Mine"})),
         "sendToGoal" => Some(json!({"content": "hello"})),
+        "switchMcpServer" | "switchMcpServerOfAgent" => Some(json!({"switch": "off"})),
+        "setSecret" => Some(json!({"value": "mine"})),
         "changeGoal" => Some(json!({"title": "Mine"})),
         "fireTrigger" => Some(json!({"name": "look", "text": "hello"})),
         _ => None,

@@ -36,6 +36,7 @@ mod jobs;
 mod kinds;
 mod local;
 mod long_reads;
+mod mcp_servers;
 mod news;
 mod operations;
 mod pages;

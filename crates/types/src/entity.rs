@@ -1,12 +1,7 @@
 //! The common row format of all records.
 
-use std::{
-    collections::BTreeSet,
-    convert::Infallible,
-    fmt,
-    str::FromStr,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
+use std::{collections::BTreeSet, convert::Infallible, fmt, str::FromStr};
 
 use serde::{Serialize, de::DeserializeOwned};
 

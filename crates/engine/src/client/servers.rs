@@ -147,7 +147,7 @@ impl Client {
     /// The server of this name, or of the tool of this name.
     fn server_of(&self, name: &str) -> Result<&ToolServer> {
         let servers = &self.engine.inner.servers;
-        let (mut named, not_found) = (servers.serving(&self.owner), || Error::not_found("tool server", name));
+        let (mut named, not_found) = (servers.serving(&self.owner), || Error::not_found("MCP server", name));
         if let Some(server) = named.find(|server| server.name == name) {
             return Ok(server);
         }

@@ -14,11 +14,7 @@ use tokio_util::sync::CancellationToken;
 pub use of_owner::ConnectForOwner;
 pub(crate) use of_owner::{OfOwner, OwnersServers};
 
-use crate::{
-    Engine, Kinds,
-    kinds::pattern,
-    toolset::{Holder, Position, Toolset},
-};
+use crate::{Engine, Kinds, kinds::pattern};
 
 /// A server of tools in the catalogue.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,28 +158,8 @@ impl Engine {
         refused
     }
 
-    /// What an agent of this kind and owner is offered, with these switches.
-    pub(crate) fn offer(
-        &self,
-        kind: &Arc<Kind>,
-        position: Position,
-        (owner, switches): (&Owner, &Switches),
-    ) -> Arc<Toolset> {
-        let servers = &self.inner.servers;
-        let is_off = |tool: &str| {
-            let server = if switches.is_empty() { None } else { servers.of_tool(tool) };
-            server.is_some_and(|server| !switches.allow(&server.name, tool))
-        };
-        let of_owner = servers.serving(owner).filter(|server| server.is_of_owners()).filter_map(|server| {
-            let (state, tools) = servers.of_owners.tools(owner, &server.name)?;
-            Some((server.name.clone(), state, tools))
-        });
-        let holder = Holder { owner, is_off: &is_off, of_owner: of_owner.collect() };
-        self.inner.toolsets.of(kind, position, &holder, || self.offered_from())
-    }
-
     /// What an offer is made of beside the tools: the kinds, and the shared servers whose tools are missing.
-    fn offered_from(&self) -> (Arc<Kinds>, Vec<String>) {
+    pub(crate) fn offered_from(&self) -> (Arc<Kinds>, Vec<String>) {
         (self.kinds(), self.inner.servers.missing.borrow().keys().cloned().collect())
     }
 

@@ -36,7 +36,7 @@ pub trait ConnectForOwner: Send + Sync {
 }
 
 /// How many connections of owners are kept at once. Beyond that, the one that was not used for the longest time ends.
-const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 /// The pause before a server that could not be connected for an owner is tried again.
 const PAUSE: Duration = Duration::from_secs(60);
 

@@ -74,9 +74,13 @@ fn kind_file_name(shown: &str) -> String {
     format!("{name}{}", if is_agency { ".agency.md" } else { ".md" })
 }
 
-/// Creates the files that a page assumes: the agency of one page is beside its kinds. Returns the directory
-/// that the page refers to.
+/// Creates the files that a page assumes: the agency of one page is beside its kinds, another one shows settings. Returns
+/// the directory that the page refers to.
 fn create_assumed_files(page: &Path, place: &DataDir) -> PathBuf {
+    if page.ends_with("docs/mcp.md") {
+        let settings = blocks_to_run(page, &["toml"]).remove(0);
+        place.write("data/entourage.toml", &settings.text);
+    }
     if !page.ends_with("docs/agency.md") {
         return place.path().to_owned();
     }
@@ -200,6 +204,13 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     r#""status":"archived""#,
                     "its goal is archived; unarchive it first",
                 ],
+                "docs/mcp.md" => &[
+                    "github  on (switched here)  connected when an agent is to use it",
+                    "  github__delete_repository  off (switched here)",
+                    "github  off  connected",
+                    "the secret `github` is set",
+                    "1 sealed anew, 0 sealed with the first key before, 0 that no key opens",
+                ],
                 "docs/new_kind.md" => &[
                     " 0 mistakes",
                     "project: Manages one project of the user",
@@ -228,6 +239,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
             "docs/documents.md",
             "docs/explorations.md",
             "docs/goals.md",
+            "docs/mcp.md",
             "docs/new_kind.md",
             "docs/upgrade.md"
         ]

@@ -90,6 +90,8 @@ fn the_help_of_every_command_shows_an_example() {
             "budget",
             "models",
             "kinds",
+            "mcp",
+            "secrets",
             "agency",
             "token",
             "doctor",

@@ -25,7 +25,9 @@ fn place() -> (DataDir, Model) {
     let token = "[server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"0123456789abcdef0123456789abcdef\"\n";
     let secret = "secret = \"whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"";
     let receiver = format!("[webhooks.crm]\nurl = \"http://127.0.0.1:1/\"\n{secret}\n");
-    place.write("data/entourage.toml", &format!("{token}{receiver}"));
+    let bank = "[[tools.mcp]]\nname = \"bank\"\nurl = \"http://127.0.0.1:1/\"\nheaders = { Token = \"${secret:token}\" }\n";
+    let keys = "[secrets]\nkeys = \"MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\"\n";
+    place.write("data/entourage.toml", &format!("{token}{receiver}{bank}{keys}"));
     (place, Model::calling_once("create_note", &json!({ "title": "Offers", "content": "Two." })))
 }
 
@@ -65,6 +67,14 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         (&["kinds", "check"], 0, 0),
         (&["kinds", "show", "clerk"], 0, 1),
         (&["kinds", "import", "others"], 0, 1),
+        (&["mcp"], 0, 1),
+        (&["mcp", "off", "bank"], 0, 1),
+        (&["mcp", "reset", "bank"], 0, 0),
+        (&["secrets", "key"], 0, 1),
+        (&["secrets", "set", "token"], 0, 1),
+        (&["secrets"], 0, 1),
+        (&["secrets", "reseal"], 0, 1),
+        (&["secrets", "delete", "token"], 0, 0),
         (&["agency"], 0, 1),
         (&["agency", "graph", "studio"], 0, 1),
         (&["agency", "chats", "studio"], 0, 0),

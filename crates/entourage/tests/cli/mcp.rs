@@ -4,7 +4,11 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{data_dir::DataDir, model::Model, server::Server};
+use super::{
+    data_dir::{DataDir, Ended},
+    model::Model,
+    server::Server,
+};
 
 /// A server that never answers keeps neither the engine from listening nor an agent without its tools from
 /// working.
@@ -56,4 +60,53 @@ fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
     server.logged("the MCP server is connected now");
     let with = place.entourage(&["run", "Greet me", "--kind", "clerk"]).good();
     assert!(with.stdout.contains("It said: better late"), "{with:?}");
+}
+
+/// A server that says what it was given: the secret of its owner, and who asks.
+const REPEATING: &str = r#"
+while read -r line; do
+    id=${line#*\"id\":} id=${id%%,*}
+    case $line in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"own","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","inputSchema":{"type":"object","properties":{}}}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"I was given '"$TOKEN"'."}]}' ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
+
+/// Each owner sets a secret; the model reads that there is one and not what it is. The server is asked for by nobody
+/// before.
+#[test]
+fn a_server_is_given_the_secret_of_its_owner_and_the_model_never_reads_it() {
+    let (place, model) = (DataDir::new(), Model::calling_once("own__greet", &json!({})));
+    let arguments = json!(["-c", REPEATING]);
+    place.write(
+        "data/entourage.toml",
+        &format!(
+            "[[tools.mcp]]\nname = \"own\"\ncommand = \"sh\"\nargs = {arguments}\nenv = {{ TOKEN = \"${{secret:token}}\" }}\n"
+        ),
+    );
+    place.write("data/kinds/clerk.md", "---\nname: clerk\ntools: [own__greet]\n---\nDo it.\n");
+    let key = place.entourage(&["secrets", "key"]).good().stdout;
+    let said = |arguments: &[&str], stdin: &str| {
+        let mut command = place.process(arguments);
+        command.env("ENTOURAGE_SECRETS__KEYS", key.trim());
+        model.ask(&mut command);
+        Ended::of(assert_cmd::Command::from_std(command).write_stdin(stdin.to_owned()))
+    };
+    let run = ["run", "Greet me", "--kind", "clerk"];
+    let without = said(&run, "").good();
+    assert!(without.stdout.contains("needs the secret `token` of its user, which is not set"), "{without:?}");
+    said(&["secrets", "set", "token"], "canary-4711\n").good();
+    let with = said(&run, "").good();
+    assert!(with.stdout.contains("I was given [secret]."), "{with:?}");
+    said(&["mcp", "off", "own__greet"], "").good();
+    let listed = said(&["mcp"], "").good();
+    assert!(listed.stdout.contains("own__greet  off (switched here)"), "{listed:?}");
+    let off = said(&run, "").good();
+    assert!(off.stdout.contains("`own__greet` is switched off: go on without it"), "{off:?}");
+    let keyless = place.entourage(&["secrets", "set", "token"]);
+    assert!(keyless.error(1).contains("entourage secrets key"), "{keyless:?}");
 }

@@ -22,8 +22,11 @@ const PASSWORD: &str = "canary-password-2Lp3";
 const TOKEN_SECRET: &str = "canary-of-more-than-thirty-two-bytes-8Rf5";
 const WEBHOOK_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLW91dC00WnMx";
 const WEBHOOK_ADDRESS: &str = "canary-address-1Hc9";
+const OWNERS_SECRET: &str = "canary-of-owner-3Hn6";
+const OWNERS_CHILD: &str = "canary-of-child-7Yb2";
+const SECRETS_KEY: &str = "Y2FuYXJ5LWtleS10aGF0LXNlYWxzLXNlY3JldHMtOUY=";
 const SENDER_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLWluLTBKdDc=";
-const ALL: [&str; 10] = [
+const ALL: [&str; 13] = [
     MODEL_KEY,
     ENVIRONMENT_KEY,
     SEARCH_KEY,
@@ -34,6 +37,9 @@ const ALL: [&str; 10] = [
     WEBHOOK_SECRET,
     WEBHOOK_ADDRESS,
     SENDER_SECRET,
+    OWNERS_SECRET,
+    OWNERS_CHILD,
+    SECRETS_KEY,
 ];
 
 /// Everything that an engine requests on the network, in one server; it repeats the request wherever it
@@ -131,6 +137,7 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     place.write("data/kinds/searcher.md", "---\nname: searcher\ntools: [web_search]\n---\nSearch.\n");
     let held = "---\nname: held\ntools: [web_search]\napproval: [{ tools: web_search }]\n---\nSearch.\n";
     place.write("data/kinds/held.md", held);
+    place.write("data/kinds/owners.md", "---\nname: owners\ntools: [web_search, mcp]\n---\nSearch.\n");
     place.write("data/kinds/denied.md", "---\nname: denied\nmodel: anthropic::m\n---\nHelp.\n");
     place.write("data/kinds/guest.md", "---\nname: guest\nmodel: compatible::m\n---\nHelp.\n");
     place.write(
@@ -143,6 +150,8 @@ fn every_secret_is_used_and_never_shown_or_stored() {
              [tools.search]\nbackend = \"brave\"\nbrave_api_key = \"{SEARCH_KEY}\"\nbrave_url = \"http://{at}/brave\"\n\
              [[tools.mcp]]\nname = \"remote\"\nurl = \"http://{at}/mcp\"\nheaders = {{Authorization = \"Bearer {MCP_HEADER}\"}}\n\
              [[tools.mcp]]\nname = \"child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > child.txt\"]\nenv = {{SECRET = \"{MCP_ENVIRONMENT}\"}}\n\
+             [[tools.mcp]]\nname = \"owners\"\nurl = \"http://{at}/mcp\"\nheaders = {{Authorization = \"Bearer ${{secret:web}}\"}}\n\
+             [[tools.mcp]]\nname = \"own_child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > own_child.txt; echo $SECRET >&2\"]\nenv = {{SECRET = \"${{secret:child}}\"}}\n\
              [webhooks.crm]\nurl = \"http://{at}/hooks?key={WEBHOOK_ADDRESS}\"\nsecret = \"whsec_{WEBHOOK_SECRET}\"\n\
              [server.webhooks.database]\nsecret = \"whsec_{SENDER_SECRET}\"\n\
              [server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{TOKEN_SECRET}\"\n"
@@ -151,6 +160,7 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     let with_keys = |arguments: &[&str]| {
         let mut command = place.process(arguments);
         command.env("ANTHROPIC_API_KEY", ENVIRONMENT_KEY).env("ENTOURAGE_LOG", "trace");
+        command.env("ENTOURAGE_SECRETS__KEYS", SECRETS_KEY);
         command.env_remove("ENTOURAGE_MODEL");
         command
     };
@@ -168,13 +178,25 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     };
     let token = said(&["token", "--owner", "local", "--ttl", "5m", "--quiet"]);
     assert!(token.lines().next().is_some_and(|token| token.starts_with("ey")), "{token}");
-    for kind in ["searcher", "denied", "guest", "held"] {
+    for (name, value) in [("web", OWNERS_SECRET), ("child", OWNERS_CHILD)] {
+        let mut set = assert_cmd::Command::from_std(with_keys(&["secrets", "set", name, "--json"]));
+        let set = Ended::of(set.write_stdin(format!("{value}\n")));
+        assert!(set.stdout.contains(name), "{set:?}");
+        shown.push_str(&format!("{}{}", set.stdout, set.stderr));
+    }
+    for kind in ["searcher", "denied", "guest", "held", "owners"] {
         let told = said(&["run", "Find the canaries", "--kind", kind, "-vv"]);
         assert!(told.contains("agt_"), "{kind} ran: {told}");
         shown.push_str(&told);
     }
     let told = (0..100).any(|_| said(&["webhooks", "--json"]).contains("403"));
     assert!(told, "the receiver was told of the question, and refused");
+    let copy = place.path().join("copy.db");
+    for arguments in
+        [&["mcp"][..], &["secrets"], &["secrets", "reseal"], &["export", "@last"], &["backup", "copy.db"]]
+    {
+        shown.push_str(&said(arguments));
+    }
     for arguments in [&["webhooks"][..], &["doctor"], &["agents", "--json"], &["tree"], &["kinds"]] {
         shown.push_str(&said(arguments));
     }
@@ -195,16 +217,25 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     shown.push_str(&fs::read_to_string(&log).expect("a log"));
 
     let seen = world.seen.lock().expect("whole").clone();
-    for used in
-        [MODEL_KEY, ENVIRONMENT_KEY, SEARCH_KEY, MCP_HEADER, WEBHOOK_ADDRESS, "webhook-signature: v1,"]
-    {
+    for used in [
+        MODEL_KEY,
+        ENVIRONMENT_KEY,
+        SEARCH_KEY,
+        MCP_HEADER,
+        OWNERS_SECRET,
+        WEBHOOK_ADDRESS,
+        "webhook-signature: v1,",
+    ] {
         assert!(seen.contains(used), "{used} was used: {seen}");
     }
     assert_eq!(fs::read_to_string(place.path().join("child.txt")).expect("it ran"), MCP_ENVIRONMENT);
+    assert_eq!(fs::read_to_string(place.path().join("own_child.txt")).expect("it ran"), OWNERS_CHILD);
+    let mut files = files_below(&place.data());
+    files.push(("the backup".to_owned(), fs::read(copy).expect("it was made")));
     for secret in ALL {
         let line = shown.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is shown");
-        for (file, bytes) in files_below(&place.data()) {
+        for (file, bytes) in &files {
             let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!found, "{secret} is in {file}");
         }

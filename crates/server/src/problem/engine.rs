@@ -35,11 +35,11 @@ impl Problem {
             Error::CursorGone { .. } | Error::CursorAhead { .. } => Self::cursor_gone(text),
             Error::PastGone { .. } => Self::past_gone(text),
             Error::ProjectFull
-            | Error::NoSecretKey(_)
             | Error::NotNow { .. }
             | Error::NameTaken { .. }
             | Error::AtWork(_)
             | Error::ChatChanges(_) => Self::not_now(text),
+            Error::NoSecretKey(_) => Self::no_secret_key(text),
             Error::KeyReused => Self::key_reused(text).at(IDEMPOTENCY_KEY),
             Error::TooMany(_) => Self::too_many_requests(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes

@@ -46,7 +46,7 @@ impl Backend {
 
     /// Seals the secrets of all owners anew.
     pub(crate) async fn reseal_secrets(&self) -> Result<ResealedSecrets> {
-        self.post("secrets/reseal").await
+        self.post("secret_keys/reseal").await
     }
 }
 

@@ -66,7 +66,7 @@ async fn delete(caller: Caller, Id(name): Id<SecretName>) -> Result<StatusCode, 
 
 /// Seal the secrets of all owners anew with the first of the server's keys
 #[utoipa::path(
-    post, path = "/v1/secrets/reseal", tag = "operations", operation_id = "resealSecrets",
+    post, path = "/v1/secret_keys/reseal", tag = "operations", operation_id = "resealSecrets",
     responses((status = 200, description = "How many were sealed anew.", body = ResealedSecrets),
         Failures, Reserved, Conflict)
 )]
