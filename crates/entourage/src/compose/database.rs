@@ -7,8 +7,12 @@ use entourage_llm::Rehearsal;
 use entourage_store::{Database, MemoryStore, Store, database::Migrated};
 use entourage_store_sqlite::{Durability, SqliteFile};
 
-use super::{kinds::loaded_kinds, webhooks::outbox};
-use crate::{Error, Result, Settings, settings};
+use super::{kinds::loaded_kinds, secrets::secret_keys, tools::tool_settings, webhooks::outbox};
+use crate::{
+    Error, Result, Settings,
+    connect::{named_once, with_servers},
+    settings,
+};
 
 /// The name of the database in the data directory.
 const DATABASE: &str = "entourage.db";
@@ -78,6 +82,9 @@ fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;
     let builder = Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox);
+    // For their switches and secrets: nothing is connected.
+    let (servers, _) = named_once(tool_settings(settings).mcp);
+    let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
     Ok(builder.budgets(settings.budget.clone().into()).build())
 }
 

@@ -107,6 +107,7 @@ fn a_server_is_given_the_secret_of_its_owner_and_the_model_never_reads_it() {
     assert!(listed.stdout.contains("own__greet  off (switched here)"), "{listed:?}");
     let off = said(&run, "").good();
     assert!(off.stdout.contains("`own__greet` is switched off: go on without it"), "{off:?}");
-    let keyless = place.entourage(&["secrets", "set", "token"]);
-    assert!(keyless.error(1).contains("entourage secrets key"), "{keyless:?}");
+    let mut keyless = assert_cmd::Command::from_std(place.process(&["secrets", "set", "token"]));
+    let keyless = Ended::of(keyless.write_stdin("canary-4711"));
+    assert!(keyless.error(2).contains("entourage secrets key"), "{keyless:?}");
 }
