@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::{
     goal_site::{
-        at_rest, at_work, create, data, engine, eventually, follow, is_of_task, is_said, say, shown, speak,
-        turns_since, with_tools,
+        at_rest, at_work, create, data, engine, eventually, follow, is_of_task, is_said, say, shown, site,
+        speak, turns_since, with_tools,
     },
     site::{Site, asking},
 };
@@ -285,4 +285,37 @@ async fn a_task_of_a_triggered_goal_shows_its_origin_and_is_worked_on_like_any_o
     for field in ["title", "instructions", "status", "result", "stop_reason"] {
         assert_eq!(plain[field], triggered[field], "{field}");
     }
+}
+
+/// A task works once: no message reaches it, no hand sets it to work again, and what is said to its goal changes nothing
+/// about it.
+///
+/// Shows: S4-R078.
+#[tokio::test]
+async fn a_task_works_once_and_nothing_is_said_to_it_after_its_end() {
+    let site = site().await;
+    let goal = create(&site).await;
+    say(&site, &goal, "a task").await;
+    let path = format!("/api/agent_tasks?goal_id={goal}");
+    let is_done = |page: &Value| page["data"][0]["status"] == "completed";
+    let task = eventually(&site, &path, is_done).await["data"][0].clone();
+    at_rest(&site, &goal).await;
+    let id = task["id"].as_str().unwrap();
+    let seen = async || {
+        let paths = ["", "/thread_messages", "/inspect"].map(|below| format!("/api/agent_tasks/{id}{below}"));
+        futures::future::join_all(paths.iter().map(|path| async { site.get(path).await.expect(200) })).await
+    };
+    let before = seen().await;
+    assert_eq!(before[0], task);
+    let said = json!({ "content": "And buses?" });
+    assert_eq!(site.post(&format!("/api/agent_tasks/{id}/thread_messages"), &said).await.status, 405);
+    let hand = json!({ "type": "AgentTask", "id": id });
+    assert_eq!(site.post("/api/orchestrate", &hand).await.expect(202)["reason"], "it has nothing to do");
+    for context in ["agent_check_in", "feed_generation"] {
+        let hand = json!({ "type": "AgentTask", "id": id, "context": { "type": context } });
+        site.post("/api/orchestrate", &hand).await.expect(422);
+    }
+    say(&site, &goal, "And buses?").await;
+    at_rest(&site, &goal).await;
+    assert_eq!(seen().await, before);
 }
