@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use entourage_engine::{Kinds, NewGoal, Page};
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_store::RecordFilter;
-use entourage_testkit::{World, quiet};
-use entourage_types::{AgentId, Item, ItemBody, Note, Output, Owner, Status, Task, TaskResult};
+use entourage_testkit::{HeldModel, World, quiet};
+use entourage_types::{AgentId, Item, ItemBody, Note, Output, Owner, Status, StopReason, Task, TaskResult};
 use serde_json::json;
 
 use crate::kit::{contexts, eventually, first_tools};
@@ -316,4 +316,44 @@ async fn what_a_reply_calls_after_a_message_is_done_before_the_run_stops() {
     assert_eq!(notes.iter().map(|note| note.title.as_str()).collect::<Vec<_>>(), ["Dates"]);
     assert_eq!(client.transcript(agent).await.unwrap().last().unwrap().text, "Noted.");
     assert_eq!(model.requests().len(), 1, "it stopped");
+}
+
+/// Two runs of one kind take turns at every model call: each reads its own conversation, and has all of its steps.
+///
+/// Shows: S4-R104, S4-R143.
+#[tokio::test]
+async fn two_runs_at_the_same_time_share_nothing() {
+    let script = ScriptedModel::deciding(|request| {
+        let (goal, turn) = (asked(request), returned(request).len());
+        Some(Ok(match turn % 2 {
+            _ if request.tool_choice == ToolChoice::None => Script::text(format!("{goal} is done.")),
+            0 => {
+                Script::call("create_note", json!({ "title": format!("{goal} {turn}"), "content": "On it." }))
+            }
+            _ => Script::call("search_notes", json!({ "query": goal })),
+        }))
+    });
+    let model = HeldModel::new(script.clone());
+    let world =
+        World::builder(model.clone()).tools(first_tools()).kinds(quiet(Kinds::builtin())).start().await;
+    let client = world.engine().client(Owner::local());
+    let goals = [(goal(&world).await, "Ada"), (goal(&world).await, "Eve")];
+    for (agent, name) in goals {
+        client.send(agent, name, None).await.unwrap();
+    }
+    for _ in 0..20 {
+        model.begun().await;
+        model.begun().await;
+        model.let_go(2);
+    }
+    for (agent, name) in goals {
+        world.ended(agent).await;
+        let run = client.runs(agent, Page::all()).await.unwrap().remove(0);
+        assert_eq!((run.model_calls, run.stop_reason), (20, Some(StopReason::MaxSteps)), "{name}");
+        let own = script.requests().into_iter().filter(|request| asked(request) == name);
+        let own: Vec<String> = own.map(|request| format!("{:?}", request.messages)).collect();
+        let other = if name == "Ada" { "Eve" } else { "Ada" };
+        assert!(own.len() == 20 && own.iter().all(|read| !read.contains(other)), "{name}: {own:?}");
+    }
+    assert_eq!(world.audit().await, []);
 }
