@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::{
     goal_site::{
-        at_rest, at_work, create, data, engine, eventually, follow, is_of_task, is_said, say, shown, site,
-        speak, turns_since, with_tools,
+        at_rest, at_work, changed, create, data, engine, eventually, follow, is_of_task, is_said, say, shown,
+        site, speak, turns_since, with_tools,
     },
     site::{Site, asking},
 };
@@ -144,10 +144,51 @@ async fn a_goal_that_meets_a_limit_ends_quietly_and_takes_the_next_message() {
         assert!(messages.iter().all(|message| message["source"] != "error"), "{reason}: {messages:?}");
         let cells = messages.iter().filter(|message| message["message_type"] == "tool");
         assert_eq!(cells.count(), iterations - 1, "{reason}");
+        // The fifth call in a row is still run.
+        let notes = data(&site, &format!("/api/goals/{goal}/notes")).await.len();
+        assert_eq!(notes, if tools[0] == tools[1] { 5 } else { iterations / 2 }, "{reason}");
         say(&site, &goal, "Hello again.").await;
         at_rest(&site, &goal).await;
         let messages = data(&site, &format!("/api/goals/{goal}/thread_messages")).await;
         assert_eq!(shown(&messages).last(), Some(&["agent", "text", "Done: Hello again."]), "{reason}");
+    }
+}
+
+/// A task that a limit ends shows as completed, with what it came to, and never as having ended by itself.
+///
+/// Shows: S4-R022, S4-R079, S4-R117.
+#[tokio::test]
+async fn a_task_that_meets_a_limit_shows_as_completed_and_says_which_limit_it_was() {
+    // With 20 entries of its history a task is at its end after 10 calls; without that limit it has its 20 iterations.
+    for (max_history, reason, iterations) in [(20, "max_history", 11), (0, "max_steps", 20)] {
+        let model = ScriptedModel::deciding(|request| {
+            let (turns, _) = turns_since(request);
+            Some(Ok(match turns % 2 {
+                _ if request.tool_choice == ToolChoice::None => Script::text("As far as I came."),
+                0 if is_of_task(request) => {
+                    Script::call("create_note", json!({ "title": format!("{turns}"), "content": "On it." }))
+                }
+                _ if is_of_task(request) => Script::call("search_notes", json!({ "query": "On it" })),
+                0 => Script::call("create_task", json!({ "title": "T", "instructions": "Never end." })),
+                _ => Script::call("send_message", json!({ "message": "It has begun." })),
+            }))
+        });
+        let clock = FakeClock::default();
+        let kinds = changed("task", |kind| kind.limits.max_history = max_history);
+        let site = at_work(engine(model, &clock, kinds).build()).await;
+        let goal = create(&site).await;
+        say(&site, &goal, "Begin.").await;
+        let is_done = |page: &Value| page["data"][0]["status"] == "completed";
+        let tasks = eventually(&site, &format!("/api/agent_tasks?goal_id={goal}"), is_done).await;
+        let task = &tasks["data"][0];
+        assert_eq!((&task["stop_reason"], &task["result"]), (&json!(reason), &json!("As far as I came.")));
+        let path = format!("/api/agent_tasks/{}/inspect", task["id"].as_str().unwrap());
+        let run = site.get(&path).await.expect(200)["last_run"].clone();
+        assert_eq!(
+            (&run["iterations"], &run["natural_completion"]),
+            (&json!(iterations), &json!(false)),
+            "{reason}"
+        );
     }
 }
 

@@ -50,12 +50,19 @@ pub(crate) fn engine(model: impl Model, clock: &FakeClock, kinds: Kinds) -> Buil
     engine.clock(Arc::new(clock.clone()))
 }
 
-/// The built-in kinds, one of which has these tools as well.
-pub(crate) fn with_tools(kind: &str, tools: &[&str]) -> Kinds {
-    let mut kind = Kind::clone(&Kinds::builtin().get(kind).expect("it is built in"));
-    kind.tools.get_or_insert_default().extend(tools.iter().map(|tool| (*tool).to_owned()));
+/// The built-in kinds with one of them changed.
+pub(crate) fn changed(name: &str, change: impl Fn(&mut Kind)) -> Kinds {
+    let mut kind = Kind::clone(&Kinds::builtin().get(name).expect("it is built in"));
+    change(&mut kind);
     kind.version.clear();
     Kinds::builtin().with(kind)
+}
+
+/// The built-in kinds, one of which has these tools as well.
+pub(crate) fn with_tools(name: &str, tools: &[&str]) -> Kinds {
+    changed(name, |kind| {
+        kind.tools.get_or_insert_default().extend(tools.iter().map(|tool| (*tool).to_owned()))
+    })
 }
 
 /// A site whose agents work.
