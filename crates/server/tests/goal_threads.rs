@@ -8,127 +8,24 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Engine, Kinds};
-use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
+use entourage_engine::{Clock as _, Kinds};
+use entourage_llm::{Error as ModelError, ScriptedModel};
 use entourage_server::{Algorithm, Auth, Jwt, Settings, mint};
 use entourage_store::{Commit, Write};
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::{FakeClock, quiet};
-use entourage_types::{Annotations, Owner, Usage};
+use entourage_types::{Annotations, Owner, Time};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
+    goal_site::{
+        at_rest, at_work, create, data, engine, eventually, follow, is_of_task, is_said, say, seen_until,
+        shown, site, speak,
+    },
     site::{Answer, Site, asking, send},
-    stream::{Frame, Stream, within},
+    stream::Frame,
 };
-
-const USED: Usage = Usage { input: 1_000, output: 100, reasoning: 0, cached: 0, cache_written: 0 };
-
-fn is_of_task(request: &Request) -> bool {
-    request.system.starts_with("You work on one task")
-}
-
-/// The model's script, which each message to a goal selects: `notes` has it write three notes, one after the other,
-/// `task` has it create a task, which notes something; all else it answers.
-fn speak(request: &Request) -> Script {
-    let turns = request.messages.iter().rev().take_while(|message| !matches!(message, Message::User(_)));
-    let turns = turns.filter(|message| matches!(message, Message::Assistant { .. })).count();
-    let asked = request.messages.iter().rev().find_map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
-        _ => None,
-    });
-    let note = |title: &str| Script::call("create_note", json!({ "title": title, "content": "It is blue." }));
-    let script = match (is_of_task(request), asked.unwrap_or_default(), turns) {
-        _ if request.system.starts_with("You keep the records") => Script::text("They spoke of trains."),
-        (true, _, 0) => note("Of the task"),
-        (true, ..) => Script::text("Six trains a day."),
-        (_, asked, 0..3) if asked.contains("notes") => note(&format!("Note {turns}")),
-        (_, asked, 0) if asked.contains("task") => {
-            Script::call("create_task", json!({ "title": "Trains", "instructions": "Find the trains." }))
-        }
-        (_, asked, _) if asked.contains("silent") => Script::text("I think of it."),
-        (_, asked, _) => Script::text("A thought.")
-            .and_call("send_message", json!({ "message": format!("Done: {asked}") })),
-    };
-    script.using(USED)
-}
-
-async fn site() -> Site {
-    let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
-    let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let engine = asking(Arc::new(model), store, quiet(Kinds::builtin()));
-    let site = Site::serving(engine, Settings::default()).await;
-    site.work();
-    site
-}
-
-async fn create(site: &Site) -> String {
-    let new = json!({ "title": "Rome", "description": "A week in May.", "instructions": "Cheaply." });
-    let goal = site.post("/api/goals", &new).await.expect(201);
-    assert_eq!(goal["status"], "waiting", "{goal}");
-    goal["id"].as_str().unwrap().to_owned()
-}
-
-async fn say(site: &Site, goal: &str, text: &str) -> Value {
-    site.post(&format!("/api/goals/{goal}/thread_messages"), &json!({ "content": text })).await.expect(201)
-}
-
-async fn data(site: &Site, path: &str) -> Vec<Value> {
-    site.get(path).await.expect(200)["data"].as_array().unwrap().clone()
-}
-
-/// What a GET shows once that fits.
-async fn eventually(site: &Site, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
-    within(path, async {
-        loop {
-            let shown = site.get(path).await.expect(200);
-            if fits(&shown) {
-                return shown;
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await
-}
-
-async fn at_rest(site: &Site, goal: &str) {
-    eventually(site, &format!("/api/goals/{goal}"), |goal| goal["status"] == "waiting").await;
-}
-
-fn is_said(frame: &Frame, text: &str) -> bool {
-    frame.event == "message" && frame.data["source"] == "agent" && frame.data["content"] == text
-}
-
-async fn follow(site: &Site, path: &str, after: Option<u64>) -> Stream {
-    let request = site.request(Method::GET, path);
-    Stream::open(match after {
-        Some(number) => request.header("last-event-id", number),
-        None => request,
-    })
-    .await
-}
-
-/// The events of a stream up to the one that fits.
-async fn seen_until(stream: &mut Stream, fits: impl Fn(&Frame) -> bool) -> Vec<Frame> {
-    let mut seen = Vec::new();
-    loop {
-        let frame = within("an event", stream.next()).await.expect("the stream goes on");
-        let is_last = fits(&frame);
-        seen.push(frame);
-        if is_last {
-            return seen;
-        }
-    }
-}
-
-/// Source, type and content of messages.
-fn shown(messages: &[Value]) -> Vec<[&str; 3]> {
-    messages
-        .iter()
-        .map(|message| ["source", "message_type", "content"].map(|of| message[of].as_str().unwrap()))
-        .collect()
-}
 
 /// A message is there at once, unread; the agent reads it, uses its tools and answers; the client sees all of it, and
 /// what the model thinks only while it does.
@@ -456,12 +353,7 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
         Some(Ok(speak(request)))
     });
     let clock = FakeClock::default();
-    let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(quiet(Kinds::builtin()));
-    let engine = engine.clock(Arc::new(clock.clone())).build();
-    let site = Site::serving(engine, Settings::default()).await;
-    site.work();
+    let site = at_work(engine(model, &clock, Kinds::builtin()).build()).await;
     let goal = create(&site).await;
     let path = format!("/api/goals/{goal}/thread_messages");
     let mut live = follow(&site, &format!("/api/goals/{goal}/stream"), None).await;
@@ -470,15 +362,29 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     let told = seen_until(&mut live, is_error).await.pop().unwrap().data;
     assert_eq!((&told["metadata"]["retryable"], &told["metadata"]["attempt"]), (&json!(true), &json!(1)));
     assert_eq!(told["metadata"]["error_class"], "network");
-    assert!(told["metadata"]["next_retry_at"].is_string(), "{told}");
     let listed = data(&site, &path).await;
     assert_eq!(listed.last().unwrap()["id"], told["id"]);
+    // A client counts down from 10 seconds, and then from 20, and two more at most: no attempt is made before, and the
+    // next one is made then.
+    let left = |told: &Value| {
+        let due: Time = told["metadata"]["next_retry_at"].as_str().unwrap().parse().unwrap();
+        due.since(clock.now())
+    };
+    let within_jitter = |left: Duration, seconds| {
+        (Duration::from_secs(seconds)..=Duration::from_secs(seconds + 2)).contains(&left)
+    };
+    assert!(within_jitter(left(&told), 10), "{told}");
+    clock.advance(left(&told) - Duration::from_micros(1));
+    site.engine.advance(goal.parse().unwrap()).await.unwrap();
+    assert_eq!(data(&site, &path).await, listed, "no attempt is made before its time");
     // Two attempts fail, the third one succeeds.
     let attempt =
         |number: u32| move |frame: &Frame| is_error(frame) && frame.data["metadata"]["attempt"] == number;
-    clock.advance(Duration::from_secs(60));
+    clock.advance(Duration::from_micros(1));
     let mut overcome = seen_until(&mut live, attempt(2)).await;
-    clock.advance(Duration::from_secs(60));
+    let again = overcome.last().unwrap().data.clone();
+    assert!(within_jitter(left(&again), 20), "{again}");
+    clock.advance(left(&again));
     overcome.extend(seen_until(&mut live, |frame| is_said(frame, "Done: Hello.")).await);
     let of_error: Vec<&Value> =
         overcome.iter().filter(|frame| is_error(frame)).map(|frame| &frame.data).collect();
@@ -506,11 +412,7 @@ async fn what_failed_permanently_says_so_and_its_task_is_cancelled() {
         Some(Ok(speak(request)))
     });
     let clock = FakeClock::default();
-    let store = Arc::new(SqliteStore::in_memory().unwrap());
-    let tools = entourage_tools::builtin(entourage_tools::Settings::default());
-    let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(quiet(Kinds::builtin()));
-    let site = Site::serving(engine.clock(Arc::new(clock.clone())).build(), Settings::default()).await;
-    site.work();
+    let site = at_work(engine(model, &clock, Kinds::builtin()).build()).await;
     let goal = create(&site).await;
     say(&site, &goal, "a task").await;
     let path = format!("/api/agent_tasks?goal_id={goal}");

@@ -3,17 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use entourage_api::HealthRound;
-use entourage_engine::{Engine, HealthPolicy, Kinds, NewGoal};
+use entourage_engine::{Clock as _, Engine, HealthPolicy, Kinds, NewGoal};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::FakeClock;
 use entourage_tools::builtin;
 use entourage_types::{HealthAct, Kind, Owner, Status};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     auth::{settings, token_of},
+    goal_site::{at_work, create, engine as engine_of, is_of_task, say, with_tools},
     site::{Answer, Site, send},
+    stream::within,
 };
 
 async fn run(site: &Site, path: &str) -> Answer {
@@ -42,9 +45,12 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
     let goal =
         client.create_goal(NewGoal { title: "Rest".into(), ..NewGoal::default() }, None).await.unwrap();
     client.send(goal.agent, "Rest.", None).await.unwrap();
-    while client.agent(goal.agent).await.unwrap().status != Status::Waiting {
-        tokio::task::yield_now().await;
-    }
+    within("the goal rests", async {
+        while client.agent(goal.agent).await.unwrap().status != Status::Waiting {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     for path in ["/v1/health", "/api/health_monitor/run"] {
         run(&site, path).await.problem(401, "unauthorized");
         run(&site.bearing(&token_of("alice")), path).await.problem(403, "operator-only");
@@ -67,4 +73,65 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
     assert_eq!(client.agent(goal.agent).await.unwrap().status, Status::Succeeded);
     let again = run(&operator, "/v1/health").await.expect(200);
     assert_eq!(again, json!({ "dry_run": false, "reports": [] }));
+}
+
+/// An agent in hand rests for a day: a task of a goal, or a goal itself.
+fn resting(is_task: bool) -> ScriptedModel {
+    ScriptedModel::deciding(move |request| {
+        let has_given = format!("{:?}", request.messages).contains("was given to");
+        Some(Ok(match is_task && !is_of_task(request) {
+            _ if request.system.starts_with("You keep the records") => Script::text("They rested."),
+            true if has_given => Script::call("send_message", json!({ "message": "It has begun." })),
+            true => Script::call("create_task", json!({ "title": "T", "instructions": "Rest." })),
+            false => Script::call("wait", json!({ "seconds": 86_400 })),
+        }))
+    })
+}
+
+/// What became of a task or a goal of which nothing changes for hours is what its user sees of it.
+///
+/// Shows: S4-R128, S4-R129.
+#[tokio::test]
+async fn a_stale_task_shows_as_completed_without_a_result_and_a_stale_goal_as_waiting() {
+    for (kind, hours) in [("task", 2), ("goal", 6)] {
+        let is_task = kind == "task";
+        let clock = FakeClock::default();
+        let site = at_work(engine_of(resting(is_task), &clock, with_tools(kind, &["wait"])).build()).await;
+        let goal = create(&site).await;
+        say(&site, &goal, "Rest.").await;
+        let tasks = format!("/api/agent_tasks?goal_id={goal}");
+        let shown = async || match is_task {
+            true => site.get(&tasks).await.expect(200)["data"][0].clone(),
+            false => site.get(&format!("/api/goals/{goal}")).await.expect(200),
+        };
+        let asleep = async || {
+            let due = site.engine.store().due(clock.now(), None, u32::MAX).await.unwrap();
+            let agents = site.client().tree(goal.parse().unwrap()).await.unwrap();
+            let rests = |agent: &entourage_types::Agent| agent.status == Status::Waiting;
+            due.is_empty() && agents.last().is_some_and(rests) && agents.len() == 1 + usize::from(is_task)
+        };
+        within("it rests", async {
+            while !asleep().await {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        let round = async || {
+            let done: HealthRound = run(&site, "/api/health_monitor/run").await.read();
+            done.reports.len()
+        };
+        let before = shown().await;
+        assert_eq!(before["status"], if is_task { "active" } else { "working" });
+        clock.advance(Duration::from_secs(hours * 3600 - 1));
+        assert_eq!((round().await, shown().await), (0, before), "not yet");
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(round().await, 1);
+        let after = shown().await;
+        if is_task {
+            let told = ["status", "stop_reason", "result"].map(|field| after[field].clone());
+            assert_eq!(told, [json!("completed"), json!("stalled"), Value::Null]);
+        } else {
+            assert_eq!(after["status"], "waiting");
+        }
+    }
 }

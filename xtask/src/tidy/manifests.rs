@@ -190,6 +190,7 @@ mod tests {
         }
     }
 
+    /// Shows: S4-R101.
     #[test]
     fn http_provider_and_database_crates_are_confined_to_their_crate() {
         for (name, guest) in [

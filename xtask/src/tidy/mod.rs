@@ -2,6 +2,7 @@
 
 mod documents;
 mod engine;
+mod loops;
 mod manifests;
 mod rust;
 mod security;
@@ -15,6 +16,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
     let mut report = Report::default();
     rust::check(repo, &modules, &mut report);
     engine::check(&modules, &mut report);
+    loops::check(repo, &modules, &mut report);
     manifests::check(repo, &mut report);
     documents::check(repo, &mut report);
     security::check(repo, &mut report);

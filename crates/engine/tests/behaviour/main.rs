@@ -42,6 +42,7 @@ mod feed;
 mod forgotten;
 mod gate;
 mod goal_crashes;
+mod goal_kinds;
 mod goals;
 mod guardrails;
 mod health;

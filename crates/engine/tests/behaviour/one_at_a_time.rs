@@ -14,7 +14,7 @@ use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{
     Commit, Committed, Layered, MemoryStore, Page, Result as Stored, Store, StoreLayer, Write,
 };
-use entourage_testkit::World;
+use entourage_testkit::{HeldModel, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{Action, Agent, Owner, Status, StepState, ToolSpec};
 use serde_json::{Value, json};
@@ -146,6 +146,65 @@ async fn a_call_under_way_in_another_worker_is_not_in_doubt() {
         assert_eq!(client.agent(scene.root.id).await.unwrap().status, Status::Succeeded);
         assert_eq!(scene.effects.per_call(), [1]);
     }
+}
+
+/// Shows: S4-R140.
+#[tokio::test]
+async fn an_agent_at_work_is_not_claimed_a_second_time() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Done.")]));
+    let world = World::builder(model.clone()).dispatchers([]).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await;
+    let advance = || {
+        let engine = world.engine().clone();
+        tokio::spawn(async move { engine.advance(root.id).await })
+    };
+    let claimed = async || world.client().agent(root.id).await.unwrap().epoch;
+    let first = advance();
+    model.begun().await;
+    let by_first = claimed().await;
+    assert_ne!(by_first, root.epoch, "each claim gives the agent another epoch");
+    let second = advance();
+    let_everything_proceed().await;
+    assert!(!second.is_finished());
+    assert_eq!(claimed().await, by_first, "the second claims nothing while the first is at work");
+    model.let_go(1);
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+    let runs = world.client().runs(root.id, Page::default()).await.unwrap();
+    assert_eq!((runs.len(), runs[0].model_calls), (1, 1), "the second finds nothing to do");
+    assert_eq!(world.audit().await, []);
+}
+
+/// Two processes that know nothing of each other work on one agent: what the one commits that claimed it last counts, and
+/// of the other nothing.
+///
+/// Shows: S4-R141.
+#[tokio::test]
+async fn of_two_processes_that_claim_an_agent_at_once_one_commits() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Mine."), Script::text("Mine, too.")]));
+    let rows = MemoryStore::default();
+    let builder = World::builder(model.clone()).dispatchers([]).kinds(one_kind(|_| {}));
+    let world = builder.store(rows.handle()).start().await;
+    let root = world.ask("Go.").await;
+    let advance = || {
+        let engine = Engine::builder(Arc::new(rows.handle()), Arc::new(model.clone()));
+        let engine = engine.kinds(one_kind(|_| {})).clock(Arc::new(world.clock().clone())).build();
+        tokio::spawn(async move { engine.advance(root.id).await })
+    };
+    let both = [advance(), advance()];
+    model.begun().await;
+    model.begun().await;
+    model.let_go(2);
+    for process in both {
+        process.await.unwrap().unwrap();
+    }
+    let client = world.client();
+    let items = client.items(root.id, 0, 10).await.unwrap();
+    assert!(
+        matches!(&plain(&items)[..], [message, turn] if message.ends_with("Go.") && turn.contains("Mine"))
+    );
+    let runs = client.runs(root.id, Page::default()).await.unwrap();
+    assert_eq!((runs.len(), runs[0].model_calls, runs[0].status), (1, 1, Status::Succeeded));
 }
 
 /// Shows: INV-05.

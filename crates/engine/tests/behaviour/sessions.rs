@@ -1,11 +1,11 @@
 //! Sessions: closed after idleness or on demand, summarised, found again, and never closed twice.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use crate::kit::{WorldExt, bare, first_tools, one_kind};
-use entourage_engine::{Error, Kinds};
+use entourage_engine::{Engine, Error, Kinds};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel};
-use entourage_store::Page;
+use entourage_store::{MemoryStore, Page};
 use entourage_testkit::{Faults, HeldModel, World, plain};
 use entourage_types::{
     AgentId, Answer, EventBody, InterventionStatus, Kind, Session, SessionEnd, Sessions, Status,
@@ -115,6 +115,38 @@ async fn an_idle_session_is_closed_before_a_new_message_is_read() {
     let requests = model.requests();
     assert!(is_summary(&requests[1]), "the session is closed first");
     assert_eq!(requests[2].messages, [Message::User("Hello again.".into())]);
+}
+
+/// Two processes find the same session over, and both have it summarised: it is archived by one of them.
+///
+/// Shows: S4-R061.
+#[tokio::test]
+async fn two_processes_that_close_a_session_at_once_archive_it_once() {
+    let model = HeldModel::new(echo());
+    let rows = MemoryStore::default();
+    let builder = World::builder(model.clone()).dispatchers([]).kinds(kinds_with_idle_sessions());
+    let world = builder.store(rows.handle()).start().await;
+    let agent = world.ask("Tell me of boats.").await.id;
+    let advance = || {
+        let engine = Engine::builder(Arc::new(rows.handle()), Arc::new(model.clone()));
+        let engine = engine.kinds(kinds_with_idle_sessions()).clock(Arc::new(world.clock().clone())).build();
+        tokio::spawn(async move { engine.advance(agent).await })
+    };
+    model.let_go(1);
+    advance().await.unwrap().unwrap();
+    model.begun().await;
+    world.clock().advance(HALF_AN_HOUR);
+    let both = [advance(), advance()];
+    model.begun().await;
+    model.begun().await;
+    model.let_go(2);
+    for process in both {
+        process.await.unwrap().unwrap();
+    }
+    let sessions = world.client().sessions(agent, Page::default()).await.unwrap();
+    let [session] = &sessions[..] else { panic!("{sessions:?}") };
+    assert_eq!((session.number, session.reason, session.messages), (1, SessionEnd::Idle, 2));
+    assert_eq!(world.client().agent(agent).await.unwrap().session, 2);
 }
 
 /// Shows: S4-R054, S4-R055.

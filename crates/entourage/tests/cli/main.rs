@@ -25,6 +25,7 @@ mod json;
 mod kill;
 mod kill_loop;
 mod kinds;
+mod logs;
 mod maintenance;
 mod mcp;
 mod model;

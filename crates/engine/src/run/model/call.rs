@@ -329,6 +329,8 @@ impl Run<'_> {
     /// the end of the run.
     fn turn_of(&mut self, reply: Reply, asked: Asked) -> Result<Turn> {
         let used = reply.used();
+        let (input, output, calls) = (used.usage.input, used.usage.output, reply.calls.len());
+        tracing::debug!(model = %used.model, input, output, calls, "the model answered");
         self.count(&used, self.engine.now());
         let tools = self.offered.keep_tools(self.engine)?;
         self.batch.extend(tools);

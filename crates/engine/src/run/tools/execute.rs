@@ -24,13 +24,15 @@ pub(in crate::run) async fn run_tool(
     clock: &dyn Clock,
     seconds: u64,
 ) -> Result<Outcome, ToolError> {
-    match with_timeout(clock, Duration::from_secs(seconds), tool.call(context, arguments)).await {
+    let ended = match with_timeout(clock, Duration::from_secs(seconds), tool.call(context, arguments)).await {
         Ok(outcome) => outcome,
         Err(NoResult::Crashed) => {
             Err(ToolError::Failed("the tool crashed; its author must look at it".into()))
         }
         Err(NoResult::TimedOut(_)) => Err(ToolError::TimedOut(seconds)),
-    }
+    };
+    tracing::debug!(tool = tool.name(), call = %context.call, failed = ended.is_err(), "a call of a tool ended");
+    ended
 }
 
 /// Runs a call on a task of its own, so that a call that blocks its thread blocks no other.

@@ -47,7 +47,7 @@ struct FindHistories {
 
 /// List or search the archived conversations about a goal, newest first
 ///
-/// Each with its summary; one alone has all that was said.
+/// Each with its summary.
 #[utoipa::path(
     get, path = "/api/goals/{id}/agent_histories", tag = "goals", operation_id = "listGoalHistories",
     params(("id" = schema::GoalId, Path, description = "The goal."), FindHistories),
@@ -62,7 +62,7 @@ async fn list_of_goal(
     list(&caller.client, id, query).await
 }
 
-/// Get an archived conversation about a goal, with all that was said
+/// Get an archived conversation about a goal; for the operator, with all that the model read and answered
 #[utoipa::path(
     get, path = "/api/goals/{id}/agent_histories/{history}", tag = "goals", operation_id = "getGoalHistory",
     params(
@@ -90,7 +90,7 @@ async fn list_of_user_agent(
     list(&caller.client, of.agent, query).await
 }
 
-/// Get an archived conversation with the user agent, with all that was said
+/// Get an archived conversation with the user agent; for the operator, with all that the model read and answered
 #[utoipa::path(
     get, path = "/api/user_agent/agent_histories/{history}", tag = "goals",
     operation_id = "getUserAgentHistory",
@@ -113,6 +113,10 @@ async fn get(client: &Client, agent: AgentId, history: SessionId) -> Answer<Agen
     let session: Session = client.record(history).await?;
     if session.agent != agent {
         return Err(Problem::not_found(format!("there is no conversation `{history}`")));
+    }
+    // Users see messages, and never what a model has read, here as in inspections.
+    if client.check_operator("read what a model has read").is_err() {
+        return Ok(Json(AgentHistoryView::from(session)));
     }
     let (first, last) = session.items;
     let (mut items, mut from) = (Vec::new(), first);

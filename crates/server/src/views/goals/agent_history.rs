@@ -14,7 +14,7 @@ pub(crate) struct AgentHistoryView {
     /// Its id.
     #[schema(value_type = schema::SessionId)]
     id: SessionId,
-    /// All that the model read and answered; in lists left out.
+    /// All that the model read and answered; in lists, and for users, left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent_history: Option<Vec<HistoryEntry>>,
     /// What it was about, in two or three sentences.
