@@ -54,7 +54,7 @@ fn speak(request: &Request) -> Script {
     script.using(USED)
 }
 
-async fn site() -> Site {
+pub(crate) async fn site() -> Site {
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let engine = asking(Arc::new(model), store, quiet(Kinds::builtin()));
@@ -63,23 +63,23 @@ async fn site() -> Site {
     site
 }
 
-async fn create(site: &Site) -> String {
+pub(crate) async fn create(site: &Site) -> String {
     let new = json!({ "title": "Rome", "description": "A week in May.", "instructions": "Cheaply." });
     let goal = site.post("/api/goals", &new).await.expect(201);
     assert_eq!(goal["status"], "waiting", "{goal}");
     goal["id"].as_str().unwrap().to_owned()
 }
 
-async fn say(site: &Site, goal: &str, text: &str) -> Value {
+pub(crate) async fn say(site: &Site, goal: &str, text: &str) -> Value {
     site.post(&format!("/api/goals/{goal}/thread_messages"), &json!({ "content": text })).await.expect(201)
 }
 
-async fn data(site: &Site, path: &str) -> Vec<Value> {
+pub(crate) async fn data(site: &Site, path: &str) -> Vec<Value> {
     site.get(path).await.expect(200)["data"].as_array().unwrap().clone()
 }
 
 /// What a GET shows once that fits.
-async fn eventually(site: &Site, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
+pub(crate) async fn eventually(site: &Site, path: &str, fits: impl Fn(&Value) -> bool) -> Value {
     within(path, async {
         loop {
             let shown = site.get(path).await.expect(200);
@@ -100,7 +100,7 @@ fn is_said(frame: &Frame, text: &str) -> bool {
     frame.event == "message" && frame.data["source"] == "agent" && frame.data["content"] == text
 }
 
-async fn follow(site: &Site, path: &str, after: Option<u64>) -> Stream {
+pub(crate) async fn follow(site: &Site, path: &str, after: Option<u64>) -> Stream {
     let request = site.request(Method::GET, path);
     Stream::open(match after {
         Some(number) => request.header("last-event-id", number),

@@ -24,6 +24,8 @@ mod few_of_many;
 mod finding;
 mod first;
 mod forged;
+mod goal_door;
+mod goal_ends;
 mod goal_threads;
 mod goals;
 mod greedy;
