@@ -26,6 +26,7 @@ mod first;
 mod forged;
 mod goal_door;
 mod goal_ends;
+mod goal_pages;
 mod goal_threads;
 mod goals;
 mod greedy;

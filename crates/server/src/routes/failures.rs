@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use utoipa::{
     IntoResponses, ToSchema,
-    openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder},
+    openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, path::Parameter},
 };
 
 use entourage_api::Problem;
@@ -116,7 +116,8 @@ pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
 pub(super) fn describe_pages(openapi: &mut OpenApi) {
     let reads = openapi.paths.paths.values_mut().filter_map(|path| path.get.as_mut());
     for read in reads.filter(|read| read.responses.responses.contains_key(MALFORMED.0)) {
-        if read.parameters.iter().flatten().any(|parameter| parameter.name == "cursor") {
+        let is_cursor = |given: &RefOr<Parameter>| matches!(given, RefOr::T(given) if given.name == "cursor");
+        if read.parameters.iter().flatten().any(is_cursor) {
             read.responses.responses.extend(refer([GONE]));
         }
     }

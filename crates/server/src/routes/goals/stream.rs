@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
-use entourage_engine::{Client, Error, Piece, Signal, Watch};
+use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
 use entourage_types::{AgentId, Event, EventBody, Item, Status, StepKey, StepStatus, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -19,8 +19,8 @@ use crate::{
     views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer},
 };
 
-/// How many items are read to know which calls were open before the stream begins.
-const BEFORE: u32 = 64;
+/// How many items are read at once to know which calls were open before the stream begins.
+const BEFORE: u64 = 64;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -231,10 +231,15 @@ impl Thread {
             u64::MAX => self.client.agent(self.of.agent).await?.items,
             seq => seq,
         };
-        let from = end.saturating_sub(BEFORE.into());
-        let count = u32::try_from(end - from).unwrap_or(BEFORE);
-        let items: Vec<Item> = self.client.items(self.of.agent, from, count).await?;
-        items.iter().for_each(|item| drop(self.renderer.item(item)));
+        // From the last turn on: before it each call of earlier ones has its output.
+        let (mut lead, mut from): (VecDeque<Item>, u64) = (VecDeque::new(), end);
+        while from > 0 && !lead.iter().any(thread_messages::is_turn) {
+            let first = from.saturating_sub(BEFORE);
+            let part = ItemQuery { before: Some(from), ..ItemQuery::of(self.of.agent, first, u32::MAX) };
+            self.client.transcript_part(part).await?.into_iter().rev().for_each(|item| lead.push_front(item));
+            from = first;
+        }
+        lead.iter().for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
 }
