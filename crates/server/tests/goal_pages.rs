@@ -1,4 +1,5 @@
-//! What a thread says of a message that is sent twice, and of tools whose outputs stand on a later page.
+//! What a thread says of a message that is sent twice, and of tools whose outputs stand on a later page; why a conversation
+//! was archived.
 
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::quiet;
+use entourage_types::Kind;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -82,4 +84,26 @@ async fn a_tool_is_shown_as_it_ended_also_where_its_output_is_far_behind_the_pag
     for shown in ended {
         assert_eq!(shown["metadata"]["status"], "completed", "{shown}");
     }
+}
+
+/// Only a feed is said to be complete; another trigger that ends sessions has its own word and its name.
+///
+/// Shows: S4-R051.
+#[tokio::test]
+async fn a_conversation_that_another_trigger_has_closed_is_no_feed() {
+    let mut goal = Kind::clone(&Kinds::builtin().get("goal").unwrap());
+    goal.triggers.get_mut("agent_check_in").unwrap().ends_session = true;
+    goal.version.clear();
+    let site = Site::of_kinds(quiet(Kinds::builtin().with(goal))).await;
+    let goal = create(&site).await;
+    let check_in = json!({ "name": "agent_check_in" });
+    site.post(&format!("/v1/agents/{goal}/triggers"), &check_in).await.expect(202);
+    let is_closed = |page: &Value| page["data"].as_array().is_some_and(|all| !all.is_empty());
+    let archived = eventually(&site, &format!("/api/goals/{goal}/agent_histories"), is_closed).await;
+    assert_eq!(archived["data"][0]["completion_reason"], "trigger_complete");
+    let sessions = data(&site, &format!("/v1/agents/{goal}/sessions")).await;
+    assert_eq!(
+        (&sessions[0]["reason"], &sessions[0]["trigger"]),
+        (&json!("triggered"), &json!("agent_check_in"))
+    );
 }

@@ -70,7 +70,7 @@ impl Client {
         let items = self.session_items(&agent).await?;
         let position = Position::of(&agent, &kind, &items);
         let offer = engine.inner.toolsets.of(&kind, position, &agent.owner, || engine.offered_from());
-        let sessions = memory.latest_sessions(kind.context.summaries).await?;
+        let sessions = memory.latest_sessions(kind.context.summaries()).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };
         let mut parts = vec![

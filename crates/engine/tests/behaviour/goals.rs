@@ -213,7 +213,7 @@ async fn a_goal_is_changed_put_away_taken_up_and_deleted() {
     let away = client.change_goal(goal.agent, status(GoalStatus::Archived)).await.unwrap();
     assert_eq!(away.status, GoalStatus::Archived);
     let listed = async |status| {
-        let page = client.goals(status, Page::all()).await.unwrap();
+        let page = client.goals(status, None, Page::all()).await.unwrap();
         page.rows.into_iter().map(|goal| goal.agent).collect::<Vec<_>>()
     };
     assert_eq!(listed(Some(GoalStatus::Archived)).await, [goal.agent]);

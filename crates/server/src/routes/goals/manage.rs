@@ -94,7 +94,7 @@ async fn create(
     responses((status = 200, description = "A page of goals.", body = GoalDocumentPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<GoalDocumentPage> {
-    let read = |rows| caller.client.goals(None, rows);
+    let read = |rows| caller.client.goals(None, None, rows);
     let Page { data, next_cursor }: Page<Goal> = Paging::of(&query)?.narrowed(read).await?;
     let documents = stream::iter(data).map(|goal| shown(&caller.client, goal)).buffered(AT_ONCE);
     Ok(Json(Page { data: documents.try_collect().await?, next_cursor }))

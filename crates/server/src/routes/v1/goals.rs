@@ -56,14 +56,15 @@ async fn create(
 
 /// List goals, newest first
 ///
-/// Where few of many goals are in the status, a page has fewer entries, or none; the next page goes on from there.
+/// Where few of many goals are in the status or have the words, a page has fewer entries, or none; the next page goes on from there.
 #[utoipa::path(
     get, path = "/v1/goals", tag = "goals", operation_id = "listGoals", params(ListGoals),
     responses((status = 200, description = "A page of goals.", body = GoalPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    Ok(Json(paging.narrowed(|page| caller.client.goals(query.status, page)).await?))
+    let ListGoals { status, text, .. } = query;
+    Ok(Json(paging.narrowed(|page| caller.client.goals(status, text, page)).await?))
 }
 
 /// Get a goal
