@@ -82,6 +82,8 @@ pub struct ListGoals {
     /// Only goals in this status.
     #[param(value_type = Option<schema::GoalStatus>)]
     pub status: Option<GoalStatus>,
+    /// Only goals with all of these words in their title or description; the last one may be the beginning of a word.
+    pub text: Option<String>,
     /// How many entries to return; 50 by default.
     #[param(minimum = 1, maximum = 200)]
     pub limit: Option<u32>,

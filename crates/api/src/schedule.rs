@@ -35,9 +35,11 @@ pub struct Schedule {
     /// Its status.
     #[schema(value_type = schema::ScheduleStatus)]
     pub status: ScheduleStatus,
-    /// When it fires next; of one that has ended, when it was last due.
-    #[schema(value_type = schema::Time)]
-    pub due: Time,
+    /// When it fires next; left out while it is paused, since the next time is found when it is resumed. Of one that has
+    /// ended, when it was last due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<schema::Time>)]
+    pub due: Option<Time>,
     /// How often it has fired.
     pub fired: u64,
     /// How many of its times were left out: the agent had not read the trigger before, its goal was archived, or no process
@@ -57,6 +59,7 @@ impl From<types::Schedule> for Schedule {
         let types::Schedule { due, fired, left_out, created, updated, .. } = schedule;
         let types::Trigger { name: trigger, payload, schedule: _ } = trigger;
         let recurrence = recurrence.into();
+        let due = (status != ScheduleStatus::Paused).then_some(due);
         Self {
             id,
             owner,
@@ -132,8 +135,8 @@ pub struct CreateSchedule {
     /// The agent.
     #[schema(value_type = schema::AgentId)]
     pub agent: AgentId,
-    /// The name of the trigger.
-    #[schema(min_length = 1, max_length = 512)]
+    /// The name of the trigger, 1 to 200 characters on one line, without the blanks around them.
+    #[schema(min_length = 1, pattern = r"\S")]
     pub trigger: String,
     /// What the agent's program reads with the trigger, of any JSON type.
     #[serde(skip_serializing_if = "Value::is_null", default)]
@@ -142,8 +145,8 @@ pub struct CreateSchedule {
     /// What the agent reads; by default what its kind says about the trigger.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// When it fires first, at once if that has passed; by the clocks of a place, from when on. By default as soon as it
-    /// recurs, and at once if it never does.
+    /// When it fires first, not in the past; by the clocks of a place, from when on. By default as soon as it recurs, and at
+    /// once if it never does.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Time>)]
     pub first: Option<Time>,
@@ -157,8 +160,8 @@ pub struct CreateSchedule {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct FireTrigger {
-    /// Its name.
-    #[schema(min_length = 1, max_length = 512)]
+    /// Its name, 1 to 200 characters on one line, without the blanks around them.
+    #[schema(min_length = 1, pattern = r"\S")]
     pub name: String,
     /// What the agent's program reads with it, of any JSON type.
     #[serde(skip_serializing_if = "Value::is_null", default)]

@@ -28,6 +28,9 @@ pub struct Session {
     /// Why it was closed.
     #[schema(value_type = schema::SessionEnd)]
     pub reason: SessionEnd,
+    /// The name of the trigger that closed it; left out if none did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
     /// How many messages and answers it had.
     pub messages: u32,
     /// How many tokens its items have, roughly: their characters divided by 4.
@@ -48,7 +51,7 @@ pub struct Session {
 impl From<types::Session> for Session {
     fn from(session: types::Session) -> Self {
         let types::Session { id, owner, root, agent, number, summary, reason, .. } = session;
-        let types::Session { messages, tokens, items, used, started, completed, .. } = session;
+        let types::Session { trigger, messages, tokens, items, used, started, completed, .. } = session;
         let used = used.map(ModelUse::from);
         Self {
             id,
@@ -58,6 +61,7 @@ impl From<types::Session> for Session {
             number,
             summary,
             reason,
+            trigger,
             messages,
             tokens,
             items,

@@ -82,10 +82,11 @@ impl Engine {
             Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
             fired => fired?,
         }
+        let is_renamed = self.entitle(&mut claim.agent).await?;
         let is_gone = claim.agent.status == Status::Cancelled;
         let at_rest = claim.run.is_none() && !self.session_is_over(&claim, by);
         if claim.inbox.is_empty() && (is_gone || at_rest) {
-            return self.serve(claim, by).await;
+            return self.serve(claim, by, is_renamed).await;
         }
         if is_deleted(&claim) {
             // What seldom happens is boxed, here and below: each agent at work holds the largest of what it may await.
@@ -148,7 +149,7 @@ impl Engine {
         }
         // There is no run to end: the agent was about to rest, or to close a session.
         if claim.run.is_none() && claim.inbox.is_empty() {
-            return self.serve(claim, self.now()).await;
+            return self.serve(claim, self.now(), false).await;
         }
         let mut run = Run::open(self, (claim, chain), self.now(), &entered).await?;
         Ok(run.close(Err(cause)).await?)
@@ -207,9 +208,13 @@ impl Engine {
         Ok(Some((claim, chain)))
     }
 
-    /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one.
-    async fn serve(&self, claim: Claim, by: Time) -> Result<()> {
+    /// Consumes the due wake-ups of an agent that has nothing to read and no run, without opening one. Writes its row if it
+    /// has another title than before.
+    async fn serve(&self, claim: Claim, by: Time, is_renamed: bool) -> Result<()> {
         let mut commit = Commit::fenced(&claim.agent, self.now());
+        if is_renamed {
+            commit.push(Write::Agent(claim.agent.clone()));
+        }
         let is_served = |wakeup: &&Wakeup| wakeup.due <= by && wakeup.schedule.is_none();
         for wakeup in claim.wakeups.iter().filter(is_served) {
             commit.push(Write::ConsumeWakeup(wakeup.id));

@@ -1,4 +1,4 @@
-//! Goals that are put away: until they are taken up again, their agents are given nothing to do.
+//! What holds for the agent of a goal: while the goal is put away, it is given nothing to do; it has the goal's title.
 
 use entourage_store::{Error as StoreError, Expect};
 use entourage_types::{Agent, AgentId, EntityKind, Goal, GoalStatus, Scope, Section};
@@ -22,15 +22,29 @@ impl Engine {
         }
     }
 
-    /// The status of the goal that an agent works for; none if it works for no goal. Only agents that read their goal are
-    /// looked at: for all others this reads nothing.
+    /// The status of the goal that an agent works for; none if it works for no goal.
     pub(crate) async fn goal_status(&self, agent: &Agent) -> Result<Option<GoalStatus>> {
+        Ok(self.goal_of(agent).await?.map(|goal| goal.status))
+    }
+
+    /// Gives the agent of a goal the title of the goal, which a person may have changed. Returns whether it had another
+    /// one; then its row is to be written.
+    pub(crate) async fn entitle(&self, agent: &mut Agent) -> Result<bool> {
+        if agent.id != agent.root {
+            return Ok(false);
+        }
+        let Some(goal) = self.goal_of(agent).await? else { return Ok(false) };
+        let before = std::mem::replace(&mut agent.title, goal.title);
+        Ok(before != agent.title)
+    }
+
+    /// The goal that an agent works for. Only agents that read their goal are looked at: for all others this reads nothing.
+    async fn goal_of(&self, agent: &Agent) -> Result<Option<Goal>> {
         let kind = self.kinds().get(&agent.kind);
         if !kind.is_some_and(|kind| kind.context.sections.contains(&Section::Goal)) {
             return Ok(None);
         }
-        let goal: Option<Goal> = self.store().record(&Scope::from(&agent.owner), agent.root).await?;
-        Ok(goal.map(|goal| goal.status))
+        Ok(self.store().record(&Scope::from(&agent.owner), agent.root).await?)
     }
 }
 

@@ -2,8 +2,8 @@
 
 use entourage_store::{Claim, Commit, Expect, Versioned, Write};
 use entourage_types::{
-    AgentId, Author, Goal, GoalStatus, Post, PostBody, Record, Schedule, ScheduleId, ScheduleStatus, Scope,
-    Status, Time, Trigger, Wakeup,
+    AgentId, Author, Goal, GoalStatus, Post, PostBody, Record, Recurrence, Schedule, ScheduleId,
+    ScheduleStatus, Scope, Status, Time, Trigger, Wakeup,
 };
 
 use crate::{Engine, Result};
@@ -11,6 +11,7 @@ use crate::{Engine, Result};
 impl Engine {
     /// Fires what is due `by` then of the schedules of a claimed agent, and adds the triggers to its inbox. What a
     /// schedule gave before and the agent has not read yet is enough: times that pass meanwhile are left out, as are those of an archived goal.
+    /// What was to fire once is kept until the goal is taken up again.
     ///
     /// # Errors
     /// [`OtherVersion`](entourage_store::Error::OtherVersion) if a person has changed a schedule meanwhile: the activation begins again.
@@ -43,6 +44,12 @@ impl Engine {
                 continue;
             }
             let is_gone = claim.agent.status == Status::Cancelled;
+            if is_archived && !is_gone && record.recurrence == Recurrence::Once {
+                // Taking the goal up again brings the wake-up back, unless that happens at this moment.
+                commit.expect.push(Expect::status::<Goal>(claim.agent.root, GoalStatus::Archived));
+                commit.push(Write::ConsumeWakeup(wakeup.id));
+                continue;
+            }
             let fires = !is_gone && !is_archived && !claim.inbox.iter().any(|post| is_of(post, id));
             if fires {
                 posts.push(fired_by(&record, commit.at));

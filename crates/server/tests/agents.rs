@@ -195,7 +195,7 @@ async fn steps_are_listed_in_pages_in_the_order_they_began() {
     }
     assert_eq!(seen, all.into_iter().map(Step::from).collect::<Vec<_>>());
     site.get(&format!("{path}?limit=201")).await.problem(400, "invalid-query");
-    site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(400, "invalid-cursor");
+    site.get(&format!("{path}?cursor=MTptb2RlbC85OTk")).await.problem(410, "entry-gone");
 }
 
 #[tokio::test]

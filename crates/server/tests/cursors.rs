@@ -108,7 +108,7 @@ async fn a_page_cursor_of_a_pruned_agent_is_refused() {
     site.get(&next).await.expect(200);
     let retention = Retention { trees: Some(Duration::from_micros(1)), ..Retention::default() };
     assert_eq!(site.engine.prune(&retention).await.unwrap().trees, 2);
-    let problem = site.get(&next).await.problem(400, "invalid-cursor");
+    let problem = site.get(&next).await.problem(410, "entry-gone");
     assert!(!problem.is_cursor_gone());
     assert!(problem.detail.contains("begin with the first page"), "{}", problem.detail);
 }

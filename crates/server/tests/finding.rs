@@ -438,6 +438,7 @@ async fn notes_and_learnings_are_found_by_their_words_in_pages() {
         number,
         summary: summary.into(),
         reason: SessionEnd::Asked,
+        trigger: None,
         messages: 2,
         tokens: 9,
         items: (0, 1),

@@ -69,6 +69,9 @@ async fn a_goal_is_created_changed_listed_and_deleted() {
     site.put(&away, &json!({ "status": "archived" })).await.expect(200);
     assert_eq!(titles("?status=archived").await, ["Learn Italian"]);
     assert_eq!(titles("?status=open").await, ["See Rome"]);
+    for (words, found) in [("rome", &["See Rome"][..]), ("see+june", &["See Rome"]), ("rome+italian", &[])] {
+        assert_eq!(titles(&format!("?text={words}")).await, found, "{words}");
+    }
 
     assert_eq!(site.delete(&path).await.status, 204);
     for gone in [&path, &format!("{path}/none")] {

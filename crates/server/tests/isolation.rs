@@ -255,9 +255,9 @@ async fn a_cursor_of_another_owner_reveals_none_of_its_data() {
                     "{}",
                     answer.text
                 );
-            } else if answer.status == 400 {
+            } else if [400, 410].contains(&answer.status.as_u16()) {
                 let wrong = serde_json::from_str::<Value>(&answer.text).unwrap();
-                let is_named = ["invalid-cursor", "invalid-query"]
+                let is_named = ["invalid-cursor", "invalid-query", "entry-gone"]
                     .iter()
                     .any(|word| wrong["type"] == format!("urn:entourage:problem:{word}"));
                 assert!(is_named, "{path}: {wrong}");

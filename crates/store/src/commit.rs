@@ -116,7 +116,7 @@ pub enum Write {
     PruneAgent(AgentId),
     /// Removes a record, if it exists, with all records that belong to it. The events of trees about those of an
     /// application stay [without texts](entourage_types::EventBody::without_texts). Never a counter, whose numbers would
-    /// be given twice. Only an outsider may write this.
+    /// be given twice. Only an outsider may write this, and the agent of a goal about the goal.
     PruneEntity(EntityKind, String),
     /// A record, new or changed, and the event that reports it. See [`Write::record`].
     Record(Entity, Option<Box<NewEvent>>),

@@ -19,6 +19,7 @@ fn session(number: u32, day: i64) -> Session {
         number,
         summary: format!("about boats, {number}"),
         reason: SessionEnd::Idle,
+        trigger: None,
         messages: 2,
         tokens: 10,
         items: (0, 1),

@@ -19,13 +19,34 @@ pub struct ContextPolicy {
     pub messages: Option<u32>,
     /// When a session ends.
     pub sessions: Sessions,
-    /// Minutes without new items after which a session ends, if `sessions` is `idle`.
-    pub idle_minutes: u32,
-    /// How many of the latest closed sessions the model reads the summaries of.
-    pub summaries: u32,
+    /// Minutes without new items after which a session ends, if `sessions` is `idle`; what is usual if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_minutes: Option<u32>,
+    /// How many of the latest closed sessions the model reads the summaries of; what is usual if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summaries: Option<u32>,
     /// The share of the model's context window, 0.2 to 0.95, from which on the engine summarises
     /// the oldest turns; the rest is reserved for the answer.
     pub compact_at: f64,
+}
+
+impl ContextPolicy {
+    /// The minutes of `idle_minutes` that are usual.
+    pub const IDLE_MINUTES: u32 = 30;
+    /// How many summaries are usual.
+    pub const SUMMARIES: u32 = 5;
+
+    /// Minutes without new items after which a session ends, if `sessions` is `idle`.
+    #[must_use]
+    pub fn idle_minutes(&self) -> u32 {
+        self.idle_minutes.unwrap_or(Self::IDLE_MINUTES)
+    }
+
+    /// How many of the latest closed sessions the model reads the summaries of.
+    #[must_use]
+    pub fn summaries(&self) -> u32 {
+        self.summaries.unwrap_or(Self::SUMMARIES)
+    }
 }
 
 /// The default of [`ContextPolicy::time_minutes`].
@@ -44,8 +65,8 @@ impl Default for ContextPolicy {
             time_minutes: TIME_MINUTES,
             messages: None,
             sessions: Sessions::Kept,
-            idle_minutes: 30,
-            summaries: 5,
+            idle_minutes: None,
+            summaries: None,
             compact_at: 0.75,
         }
     }

@@ -7,13 +7,14 @@ use croner::{
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-use crate::Time;
+use crate::{Time, cron_fields};
 
 /// The longest expression, in bytes.
 const LONGEST: usize = 200;
 
 /// Times given by a cron expression with five fields (minute, hour, day of month, month, day of week), by the clocks of
-/// a time zone.
+/// a time zone. A field takes `*`, values, ranges and lists of them, steps (`*/15`), and the English words of months and
+/// days (`jan`, `mon`). If both the day of month and the day of week are restricted, either will do.
 ///
 /// When clocks go forward, a time of day that does not exist comes at the moment of the change; when they go back, a time
 /// of day comes once, and what recurs within the hour or by the hour comes in both hours, as in Vixie cron.
@@ -30,7 +31,8 @@ pub struct Cron {
 pub enum CronError {
     /// It cannot be read.
     #[error(
-        "`{expression}` is no cron expression with the fields minute, hour, day of month, month and day of week: {why}"
+        "`{expression}` is no cron expression: {why}. It has the fields minute, hour, day of month, month and day of week, such \
+         as `30 7 * * 1-5`"
     )]
     Expression {
         /// The expression.
@@ -88,7 +90,10 @@ impl Cron {
             });
         }
         let parser = CronParser::builder().seconds(Seconds::Disallowed).year(Year::Disallowed).build();
-        let pattern = parser.parse(&self.expression).map_err(|error| unreadable(error.to_string()))?;
+        cron_fields::check(&self.expression).map_err(unreadable)?;
+        // Its fields are sound, so what the parser says of them is not for who wrote them.
+        let pattern =
+            parser.parse(&self.expression).map_err(|_| unreadable("it cannot be read".to_owned()))?;
         let zone = TimeZone::get(&self.zone).map_err(|_| CronError::Zone(self.zone.clone()))?;
         Ok((pattern, zone))
     }
@@ -130,9 +135,27 @@ mod tests {
     #[test]
     fn what_cannot_be_read_or_never_comes_is_refused_and_the_error_says_why() {
         let refused = |expression: &str, zone: &str| Cron::checked(expression, zone).unwrap_err().to_string();
-        for expression in ["", "* * * *", "0 0 * * * *", "61 * * * *", "x * * * *", "*/0 * * * *"] {
+        for (expression, why) in [
+            ("", "it has 0 fields, not 5"),
+            ("* * * *", "it has 4 fields, not 5"),
+            ("0 0 * * * *", "it has 6 fields, not 5"),
+            ("@daily", "it has 1 field, not 5"),
+            ("61 * * * *", "the minute `61` is no number from 0 to 59"),
+            ("0 -1 * * *", "the hour `` is no number from 0 to 23"),
+            ("0 0 L * *", "the day of month `L` is no number from 1 to 31"),
+            ("0 0 15W * *", "the day of month `15W` is no number"),
+            ("0 0 ? * *", "the day of month `?` is no number"),
+            ("0 0 * march *", "the month `march` is neither a number from 1 to 12 nor a word such as `jan`"),
+            ("0 0 * * 1#2", "the day of week `1#2` is neither a number from 0 to 7 nor a word such as `sun`"),
+            ("0 0 * * fri-mon", "the day of week `fri-mon` ends before it begins"),
+            ("*/0 * * * *", "the step of the minute `*/0` is no number from 1 to 59"),
+            ("5/10 * * * *", "the minute `5/10` has a step, which follows `*` or a range: `5-59/10`"),
+            ("0,, * * * *", "the minute `` is no number"),
+        ] {
             let said = refused(expression, "UTC");
-            assert!(said.contains("minute, hour, day of month, month and day of week"), "{said}");
+            let (why, fields) =
+                (format!("`{expression}` is no cron expression: {why}"), ", day of month, month and ");
+            assert!(said.starts_with(&why) && said.contains(fields), "{said}");
         }
         assert!(refused(&"1,".repeat(200), "UTC").contains("more than 200 bytes"));
         assert_eq!(refused("0 0 30 2 *", "UTC"), "`0 0 30 2 *` never comes");
@@ -140,6 +163,11 @@ mod tests {
             refused("0 0 * * *", "Mars/North"),
             "`Mars/North` is no time zone; one is named like `Europe/Berlin` or `UTC`"
         );
+        for expression in
+            ["*/15 8-18/2,20 1,15 * *", "0 7 * JAN-mar,12 Mon-fri", "59 23 31 12 7", "05 09 * * 0,sat"]
+        {
+            assert!(Cron::checked(expression, "UTC").is_ok(), "{expression}");
+        }
         assert_eq!(times(" 0 0 29 2 * ", "UTC", "2026-11-01T00:00:00Z", 1), ["2028-02-29T00:00:00Z"]);
     }
 }

@@ -171,6 +171,7 @@ fn clear_session(session: &mut Session) {
         number: _,
         summary,
         reason: _,
+        trigger: _,
         messages: _,
         tokens: _,
         items: _,

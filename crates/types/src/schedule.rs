@@ -87,7 +87,7 @@ pub struct Schedule {
     pub recurrence: Recurrence,
     /// Its status.
     pub status: ScheduleStatus,
-    /// When it fires next; of one that has ended, when it fired last.
+    /// When it fires next. Of a paused one, when it was to fire next; of one that has ended, when it fired last.
     pub due: Time,
     /// How often it has fired.
     pub fired: u64,

@@ -25,6 +25,9 @@ pub struct Session {
     pub summary: String,
     /// Why it was closed.
     pub reason: SessionEnd,
+    /// The name of the trigger that closed it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub trigger: Option<String>,
     /// How many messages and answers it had.
     pub messages: u32,
     /// How many tokens its items have, roughly: their characters divided by 4.

@@ -3,7 +3,10 @@
 use std::{fmt, str::FromStr, time::Duration};
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
 
 /// A moment in microseconds since 1970-01-01T00:00:00Z.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,15 +82,30 @@ impl FromStr for Time {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let timestamp: Timestamp = text.parse().map_err(|_| format!("`{text}` is not a moment in time"))?;
+        let timestamp: Timestamp = text
+            .parse()
+            .map_err(|_| format!("`{text}` is not a moment in time, such as `2027-03-01T09:00:00Z`"))?;
         Ok(Self(timestamp.as_microsecond()))
     }
 }
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let timestamp = Timestamp::deserialize(deserializer)?;
-        Ok(Self(timestamp.as_microsecond()))
+        struct Text;
+
+        impl Visitor<'_> for Text {
+            type Value = Time;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("a moment in time, such as `2027-03-01T09:00:00Z`")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Time, E> {
+                text.parse().map_err(E::custom)
+            }
+        }
+
+        deserializer.deserialize_str(Text)
     }
 }
 
@@ -107,6 +125,10 @@ mod tests {
         for text in ["2026-01-01T00:00Z", "2026-01-01T00:00:00Z", "2026-01-01T01:00:00.000000+01:00"] {
             assert_eq!(text.parse(), Ok(midnight), "{text}");
         }
-        assert!("midnight".parse::<Time>().is_err());
+        let refused = [serde_json::json!("midnight"), serde_json::json!(7)]
+            .map(|given| serde_json::from_value::<Time>(given).unwrap_err().to_string());
+        for (said, given) in refused.iter().zip(["`midnight`", "`7`"]) {
+            assert!(said.contains(given) && said.contains("such as `2027-03-01T09:00:00Z`"), "{said}");
+        }
     }
 }

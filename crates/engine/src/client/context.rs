@@ -74,7 +74,7 @@ impl Client {
             None => engine.switches_for(&agent).await?,
         };
         let offer = engine.offer(&kind, position, (&agent.owner, &switches));
-        let sessions = memory.latest_sessions(kind.context.summaries).await?;
+        let sessions = memory.latest_sessions(kind.context.summaries()).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };
         let mut parts = vec![

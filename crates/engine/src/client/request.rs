@@ -114,7 +114,7 @@ impl Client {
         }
         let turn = turn.ok_or(Error::NoRequest { run: id, number, answered })?;
         let kind = self.engine.kind_of(&agent, Some(&run)).await?;
-        let read = kind.context.summaries as usize;
+        let read = kind.context.summaries() as usize;
         let (sessions, from) = self.sessions_until(&agent, turn.session, read).await?;
         let query = ItemQuery { before: Some(turn.seq + 1), ..ItemQuery::of(agent.id, from, u32::MAX) };
         let mut items = self.engine.store().items(&self.scope, query).await?;

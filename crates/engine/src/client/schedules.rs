@@ -2,8 +2,8 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
 use entourage_types::{
-    Agent, AgentId, Cron, EntityKind, LONGEST_NAME, Post, PostId, Record, Recurrence, Schedule, ScheduleId,
-    ScheduleStatus, Status, Time, Trigger, Wakeup, check_nesting, is_storable_name,
+    Agent, AgentId, Cron, EntityKind, Post, PostId, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus,
+    Status, Time, Trigger, Wakeup, check_nesting, checked_name,
 };
 
 use super::{Client, LONGEST_TEXT, Posted, checked_text};
@@ -12,6 +12,8 @@ use crate::{
     schedules::{fired_by, is_of, post_of},
 };
 
+/// Why a schedule does not change any more.
+const ENDED: &str = "the schedule has ended";
 /// The shortest time between two triggers of a schedule, in seconds.
 const SHORTEST: u64 = 60;
 
@@ -25,7 +27,7 @@ pub struct NewSchedule {
     pub text: String,
     /// What its program reads.
     pub trigger: Trigger,
-    /// When it fires first; in the past, at once. By the clocks of a place it fires first at the first time from then on.
+    /// When it fires first, not in the past. By the clocks of a place it fires first at the first time from then on.
     /// If not given: as soon as it recurs, and at once if it never does.
     pub first: Option<Time>,
     /// When it fires after that.
@@ -39,8 +41,8 @@ impl Client {
     /// The same `key` with the same trigger is one trigger.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text or a name that
-    /// cannot be stored, [`Error::NotNow`] if the inbox has too much unread text or the goal of the agent is
+    /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text, [`Error::Part`] for a name
+    /// that is none, [`Error::NotNow`] if the inbox has too much unread text or the goal of the agent is
     /// archived.
     pub async fn trigger(
         &self,
@@ -53,12 +55,11 @@ impl Client {
         if let Some(first) = self.first_answer::<PostId>(key, &request).await? {
             return Ok(Posted { agent: to, post: first });
         }
-        let (agent, text) = self.triggered(to, &trigger, text).await?;
+        let (agent, trigger, text) = self.triggered(to, trigger, text).await?;
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
         self.check_room(&agent).await?;
-        let trigger = Trigger { schedule: None, ..trigger };
         let post = post_of(to, trigger, text, self.engine.now());
         let posted = post.id;
         let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
@@ -75,8 +76,8 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for less than a minute between two times, and for
-    /// a cron expression or a time zone that cannot be read.
+    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for a first time that has passed, for less than a minute between two
+    /// times, and for a cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
         let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
         let recurrence = match recurrence {
@@ -100,21 +101,26 @@ impl Client {
         if let Some(made) = self.first_answer::<ScheduleId>(key, &request).await? {
             return self.record(made).await;
         }
-        let (agent, text) = self.triggered(to, &trigger, &text).await?;
+        let (agent, trigger, text) = self.triggered(to, trigger, &text).await?;
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
         let now = self.engine.now();
+        if let Some(passed) = first.filter(|first| *first < now) {
+            let why = format!("the first time, {passed}, has passed: it is {now} now");
+            return Err(Error::Invalid(why));
+        }
         let Some(due) = recurrence.first(first, now) else {
             return Err(Error::Invalid("the schedule has no time from then on".into()));
         };
+        let open_goal = self.engine.open_goal(&agent).await?;
         let schedule = Schedule {
             id: ScheduleId::new(),
             owner: agent.owner,
             root: agent.root,
             agent: to,
             text,
-            trigger: Trigger { schedule: None, ..trigger },
+            trigger,
             recurrence,
             status: ScheduleStatus::Active,
             due,
@@ -125,7 +131,9 @@ impl Client {
         };
         let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
         commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
-        match self.commit_once(key, &request, schedule.id, commit).await? {
+        commit.expect.extend(open_goal);
+        let committed = self.commit_once(key, &request, schedule.id, commit).await;
+        match committed.map_err(|error| goals::refused(to, error))? {
             Some(made) => self.record(made).await,
             None => Ok(schedule),
         }
@@ -148,16 +156,17 @@ impl Client {
     /// Keeps a schedule from firing until it [goes on](Client::resume_schedule). Pausing twice is the same as once.
     ///
     /// # Errors
-    /// [`Error::NotFound`].
+    /// [`Error::NotFound`], [`Error::NotNow`] if it has ended.
     pub async fn pause_schedule(&self, id: ScheduleId) -> Result<Schedule> {
         self.set_schedule(id, ScheduleStatus::Paused).await
     }
 
     /// Lets a paused schedule go on with its next time. Of the times that passed while it was paused none comes again;
-    /// one that was to fire once, and has not, fires at once. One that has ended, as it does with its agent, stays so.
+    /// one that was to fire once, and has not, fires at once.
     ///
     /// # Errors
-    /// [`Error::NotFound`], [`Error::Gone`] while its agent is being deleted.
+    /// [`Error::NotFound`]; [`Error::NotNow`] if it has ended, as it does with its agent, or the goal of its agent is
+    /// archived; [`Error::Gone`] while its agent is being deleted.
     pub async fn resume_schedule(&self, id: ScheduleId) -> Result<Schedule> {
         self.set_schedule(id, ScheduleStatus::Active).await
     }
@@ -176,7 +185,7 @@ impl Client {
                 return Ok(Posted { agent: agent.id, post: first });
             }
             if record.status == ScheduleStatus::Ended {
-                return Err(Error::NotNow { agent: agent.id, why: "the schedule has ended" });
+                return Err(Error::NotNow { agent: agent.id, why: ENDED });
             }
             let is_unread = |posts: Vec<Post>| posts.iter().any(|post| is_of(post, id));
             if is_unread(self.engine.store().inbox(agent.id).await?) {
@@ -213,9 +222,11 @@ impl Client {
     async fn set_schedule(&self, id: ScheduleId, status: ScheduleStatus) -> Result<Schedule> {
         loop {
             let Versioned { record, version } = self.versioned::<Schedule>(id).await?;
-            // One that has ended stays so.
-            if record.status == status || record.status == ScheduleStatus::Ended {
+            if record.status == status {
                 return Ok(record);
+            }
+            if record.status == ScheduleStatus::Ended {
+                return Err(Error::NotNow { agent: record.agent, why: ENDED });
             }
             let now = self.engine.now();
             let set = record.set(status, now);
@@ -229,24 +240,26 @@ impl Client {
             }));
             if status == ScheduleStatus::Active {
                 commit.expect.push(Expect::NotDeleted(set.agent));
+                commit.expect.extend(self.engine.open_goal(&self.agent(set.agent).await?).await?);
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),
                 Err(StoreError::Deleted { agent }) => return Err(Error::Gone(agent)),
-                // It fired meanwhile, or its agent was forgotten, and it is gone.
-                Err(StoreError::OtherVersion { .. } | StoreError::NoAgent { .. }) => {}
+                // It fired meanwhile, its goal was archived, or its agent was forgotten, and it is gone.
+                Err(
+                    StoreError::OtherVersion { .. }
+                    | StoreError::NotInStatus { kind: EntityKind::GOAL, .. }
+                    | StoreError::NoAgent { .. },
+                ) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// The agent of a trigger and what it reads, once that is checked. Without a text it is what the agent's kind says.
-    async fn triggered(&self, to: AgentId, trigger: &Trigger, text: &str) -> Result<(Agent, String)> {
-        if trigger.name.is_empty() || !is_storable_name(&trigger.name) {
-            let why =
-                format!("the name of a trigger has at least one byte, at most {LONGEST_NAME}, and no NUL");
-            return Err(Error::Invalid(why));
-        }
+    /// The agent of a trigger that no schedule fires, the trigger, and what the agent reads, once that is checked. Without a
+    /// text it is what the agent's kind says.
+    async fn triggered(&self, to: AgentId, trigger: Trigger, text: &str) -> Result<(Agent, Trigger, String)> {
+        let trigger = Trigger { name: checked_name(&trigger.name)?, schedule: None, ..trigger };
         check_nesting(&trigger.payload).map_err(|error| Error::Invalid(format!("the payload is {error}")))?;
         let size = trigger.payload.to_string().len();
         if size > LONGEST_TEXT {
@@ -256,7 +269,7 @@ impl Client {
         let agent = self.agent(to).await?;
         let text = if text.is_empty() { self.text_of(&agent, &trigger.name)? } else { text.to_owned() };
         checked_text(&text)?;
-        Ok((agent, text))
+        Ok((agent, trigger, text))
     }
 
     /// What an agent's kind says about triggers of this name.

@@ -19,10 +19,13 @@ pub(crate) fn checked_name(what: &str, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a text that is empty or too long.
+/// Refuses a text that is empty or too long, or has a NUL, which not every database stores.
 pub(super) fn checked_text(text: &str) -> Result<()> {
     if text.trim().is_empty() {
         return Err(Error::Invalid("the text is empty: write what you want to say".into()));
+    }
+    if text.contains('\0') {
+        return Err(Error::Invalid("the text has a NUL character; leave it out".into()));
     }
     if text.len() > LONGEST_TEXT {
         return Err(Error::Invalid(format!(

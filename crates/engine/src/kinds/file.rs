@@ -233,8 +233,8 @@ fn bad_limits(limits: &Limits) -> impl Iterator<Item = String> {
 fn bad_context(context: &ContextPolicy) -> impl Iterator<Item = &'static str> {
     let share = (0.2..=0.95).contains(&context.compact_at);
     let share = (!share).then_some("context: compact_at must be between 0.2 and 0.95");
-    let idle = (context.idle_minutes == 0).then_some("context: idle_minutes must be 1 or more");
-    let many = (context.summaries > 20).then_some("context: summaries must be 20 or fewer");
+    let idle = (context.idle_minutes == Some(0)).then_some("context: idle_minutes must be 1 or more");
+    let many = (context.summaries() > 20).then_some("context: summaries must be 20 or fewer");
     let interval = (context.time_minutes == 0).then_some("context: time_minutes must be 1 or more");
     let none = (context.messages == Some(0)).then_some("context: messages must be 1 or more");
     share.into_iter().chain(idle).chain(many).chain(interval).chain(none)
@@ -301,6 +301,19 @@ pub(super) fn version(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::{super::Severity, *};
+
+    #[test]
+    fn what_a_file_says_about_sessions_stands_also_where_it_is_what_is_usual() {
+        let context = "context: {sessions: idle, idle_minutes: 30, summaries: 5}";
+        let (kind, findings) = parse("k.md", &format!("---\nname: k\ndescription: D.\n{context}\n---\nDo."));
+        let mut kinds = super::super::Kinds::builtin().with(kind.unwrap_or_else(|| panic!("{findings:?}")));
+        kinds.set_sessions(45, 3);
+        let of = |name: &str| {
+            let kind = kinds.get(name).expect("it was added");
+            (kind.context.idle_minutes(), kind.context.summaries())
+        };
+        assert_eq!((of("k"), of("goal")), ((30, 5), (45, 3)));
+    }
 
     fn only(text: &str) -> Finding {
         let (kind, findings) = parse("k.md", text);

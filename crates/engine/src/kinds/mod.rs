@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use entourage_types::{ContextPolicy, Kind};
+use entourage_types::Kind;
 
 use crate::{Error, Result};
 use agencies::Agency;
@@ -103,19 +103,16 @@ impl Kinds {
         self
     }
 
-    /// Sets when the sessions of kinds end by idleness, and how many summaries they read, where they have what a file has
-    /// that says nothing about it. A kind that changes so is another version of itself.
+    /// Sets when the sessions of kinds end by idleness, and how many summaries they read, where their files say nothing about
+    /// it. A kind for which that is not what is usual is another version of itself.
     pub fn set_sessions(&mut self, idle_minutes: u32, summaries: u32) {
-        let usual = ContextPolicy::default();
-        let set = |own: u32, usual: u32, other: u32| if own == usual { other } else { own };
-        for kind in self.kinds.values_mut() {
-            let own = &kind.context;
-            let idle_minutes = set(own.idle_minutes, usual.idle_minutes, idle_minutes);
-            let summaries = set(own.summaries, usual.summaries, summaries);
-            if (own.idle_minutes, own.summaries) != (idle_minutes, summaries) {
-                let kind = Arc::make_mut(kind);
-                kind.version = file::version(&format!("{} {idle_minutes} {summaries}", kind.version));
-                (kind.context.idle_minutes, kind.context.summaries) = (idle_minutes, summaries);
+        for kind in self.kinds.values_mut().map(Arc::make_mut) {
+            let own = &mut kind.context;
+            let before = (own.idle_minutes(), own.summaries());
+            let after =
+                (*own.idle_minutes.get_or_insert(idle_minutes), *own.summaries.get_or_insert(summaries));
+            if before != after {
+                kind.version = file::version(&format!("{} {} {}", kind.version, after.0, after.1));
             }
         }
     }

@@ -549,7 +549,7 @@ async fn a_session_is_closed_without_a_summary_that_the_budget_does_not_hold() {
     let limits = Limits { max_tree_tokens: Some(1_000), max_answer_tokens: Some(100), ..Limits::default() };
     let kinds = one_kind(|kind| {
         kind.limits = limits;
-        (kind.context.sessions, kind.context.idle_minutes) = (Sessions::Idle, 30);
+        (kind.context.sessions, kind.context.idle_minutes) = (Sessions::Idle, Some(30));
     });
     let world = World::builder(model.clone()).kinds(kinds).start().await;
     let root = world.ask("Go.").await;

@@ -4,8 +4,8 @@ use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedul
 use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_testkit::{World, quiet};
 use entourage_types::{
-    Action, CreatedTasks, Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Recurrence, Schedule, Session,
-    SessionEnd, Sessions, Status, StopReason, Task, TaskResult, Trigger, tool_names,
+    Action, CreatedTasks, Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Recurrence, Schedule,
+    ScheduleStatus, Session, SessionEnd, Sessions, Status, StopReason, Task, TaskResult, Trigger, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -214,7 +214,7 @@ async fn a_goal_is_changed_put_away_taken_up_and_deleted() {
     let away = client.change_goal(goal.agent, status(GoalStatus::Archived)).await.unwrap();
     assert_eq!(away.status, GoalStatus::Archived);
     let listed = async |status| {
-        let page = client.goals(status, Page::all()).await.unwrap();
+        let page = client.goals(status, None, Page::all()).await.unwrap();
         page.rows.into_iter().map(|goal| goal.agent).collect::<Vec<_>>()
     };
     assert_eq!(listed(Some(GoalStatus::Archived)).await, [goal.agent]);
@@ -349,9 +349,9 @@ async fn a_feed_looks_across_all_goals_and_is_archived_right_after() {
     assert_eq!(world.audit().await, []);
 }
 
-/// The times of an archived goal's schedule are left out; it goes on when the goal does.
+/// The times of an archived goal's schedule are left out; it goes on when the goal does. What was to come once comes then.
 #[tokio::test]
-async fn the_schedules_of_an_archived_goal_are_left_out() {
+async fn the_schedules_of_an_archived_goal_go_on_with_it_and_none_is_lost() {
     let model = mind();
     let world = World::builder(model.clone())
         .tools(first_tools())
@@ -366,23 +366,52 @@ async fn the_schedules_of_an_archived_goal_are_left_out() {
         agent: goal.agent,
         text: String::new(),
         trigger: trigger("agent_check_in"),
-        first: Some(world.clock().now() + hour),
+        first: None,
         recurrence: Recurrence::Every { seconds: 3600 },
     };
-    let made = client.schedule(new, None).await.unwrap();
+    let made = client.schedule(new.clone(), None).await.unwrap();
     assert!(made.text.starts_with("Check in on this goal"), "{}", made.text);
+    let reminder = NewSchedule {
+        text: "Book the train.".into(),
+        first: Some(made.due),
+        recurrence: Recurrence::Once,
+        ..new.clone()
+    };
+    let reminder = client.schedule(reminder, None).await.unwrap();
     let set = async |status| {
         let change = GoalChange { status: Some(status), ..GoalChange::default() };
         client.change_goal(goal.agent, change).await.unwrap()
     };
-    for (status, fired, left_out) in [(GoalStatus::Archived, 0, 1), (GoalStatus::Open, 1, 1)] {
-        set(status).await;
-        world.clock().advance(hour);
-        world.engine().advance(goal.agent).await.unwrap();
-        let now: Schedule = client.record(made.id).await.unwrap();
-        assert_eq!((now.fired, now.left_out), (fired, left_out), "{status}");
+    let schedule = async |id| client.record::<Schedule>(id).await.unwrap();
+    set(GoalStatus::Archived).await;
+    world.clock().advance(hour);
+    world.engine().advance(goal.agent).await.unwrap();
+    let skipped = schedule(made.id).await;
+    assert_eq!((skipped.fired, skipped.left_out, skipped.status), (0, 1, ScheduleStatus::Active));
+    assert_eq!(schedule(reminder.id).await, reminder, "it waits for the goal");
+    assert_eq!(
+        world.store().due(world.clock().now(), None, 10).await.unwrap(),
+        [],
+        "nothing to do until then"
+    );
+    assert_eq!(world.audit().await, []);
+    client.pause_schedule(made.id).await.unwrap();
+    for refused in [client.resume_schedule(made.id).await, client.schedule(new, None).await] {
+        assert!(
+            matches!(&refused, Err(Error::NotNow { why, .. }) if why.contains("archived")),
+            "{refused:?}"
+        );
     }
-    assert_eq!(model.requests().len(), 1);
+    set(GoalStatus::Open).await;
+    client.resume_schedule(made.id).await.unwrap();
+    world.engine().advance(goal.agent).await.unwrap();
+    let fired = schedule(reminder.id).await;
+    assert_eq!((fired.fired, fired.left_out, fired.status), (1, 0, ScheduleStatus::Ended));
+    assert!(said(model.requests().last().unwrap()).contains("Book the train."));
+    world.clock().advance(hour);
+    world.engine().advance(goal.agent).await.unwrap();
+    let fired = schedule(made.id).await;
+    assert_eq!((fired.fired, fired.left_out), (1, 1));
     assert_eq!(world.audit().await, []);
 }
 

@@ -247,7 +247,8 @@ async fn a_schedule_that_is_paused_or_ended_does_not_fire() {
     assert_eq!(schedule(&world, &made).await.fired, 1);
     let ended = client.end_schedule(made.id).await.unwrap();
     assert_eq!(ended.status, ScheduleStatus::Ended);
-    assert_eq!(client.resume_schedule(made.id).await.unwrap().status, ScheduleStatus::Ended);
+    let stays = client.resume_schedule(made.id).await;
+    assert!(matches!(&stays, Err(Error::NotNow { why, .. }) if why.contains("ended")), "{stays:?}");
     world.clock().advance(2 * HOUR);
     works(&world, agent.id, due, Vec::is_empty).await;
     come(&world, agent.id, 1).await;
@@ -299,8 +300,9 @@ async fn a_trigger_that_no_agent_could_read_is_refused() {
         ),
         (
             NewSchedule { trigger: Trigger { name: String::new(), ..check_in() }, ..hourly(agent.id, now) },
-            "the name of a trigger",
+            "the name is empty",
         ),
+        (NewSchedule { first: Some(now - HOUR), ..hourly(agent.id, now) }, "has passed"),
     ] {
         let refused = client.schedule(wrong, None).await.unwrap_err().to_string();
         assert!(refused.contains(why), "{refused}");
@@ -454,7 +456,8 @@ async fn an_ended_schedule_leaves_no_wakeup_and_none_goes_on_after_a_deletion() 
     let messages = come(&world, agent.id, 1).await;
     assert_eq!(messages[0].from, Author::Trigger { trigger: Box::new(check_in()) });
     client.intervene(agent.id, Action::Delete, None).await.unwrap();
-    assert_eq!(client.resume_schedule(paused.id).await.unwrap().status, ScheduleStatus::Ended);
+    let stays = client.resume_schedule(paused.id).await;
+    assert!(matches!(&stays, Err(Error::NotNow { why, .. }) if why.contains("ended")), "{stays:?}");
     works(&world, agent.id, wakeups, Vec::is_empty).await;
 }
 

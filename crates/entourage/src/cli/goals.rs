@@ -1,6 +1,6 @@
 //! `entourage goals`: lists, creates, changes, archives and deletes goals, and shows what their agents had done.
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 use entourage_api::{ChangeGoal, CreateGoal, Goal, Task, TaskResult};
 use entourage_types::{AgentId, GoalStatus, ShownStatus};
 
@@ -73,19 +73,20 @@ enum Command {
     },
     /// Give a goal another title, another description or other instructions
     #[command(
+        group = ArgGroup::new("change").required(true).multiple(true),
         after_help = "Example:\n  entourage goals change \"See Rome\" --description \"Two weeks in June\""
     )]
     Change {
         /// The goal: its title or its id
         goal: Reference,
         /// Its new title
-        #[arg(long, value_name = "TITLE", required_unless_present_any = ["description", "instructions"])]
+        #[arg(long, value_name = "TITLE", group = "change")]
         title: Option<String>,
         /// What is to be reached; empty for nothing
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", group = "change")]
         description: Option<String>,
         /// How the agent is to work; empty for nothing
-        #[arg(long, value_name = "TEXT")]
+        #[arg(long, value_name = "TEXT", group = "change")]
         instructions: Option<String>,
     },
     /// Put a goal away: its agent takes no messages, and its schedules are left out

@@ -3,7 +3,7 @@
 use std::{fmt::Display, str::FromStr};
 
 use entourage_api::{DocumentHead, Goal, Project, ProjectChat};
-use entourage_types::{AgentId, DocumentId, ProjectId, fold_name};
+use entourage_types::{AgentId, DocumentId, ProjectId, fold_name, sought_words};
 
 use super::{
     backend::{Backend, Result},
@@ -113,7 +113,15 @@ impl Referable for Goal {
 impl Reference {
     /// The goal.
     pub(crate) async fn goal(&self, backend: &Backend) -> Result<Goal> {
-        self.one_of(backend.goals(None).await?)?.ok_or_else(|| {
+        let goals = match self.0.parse::<AgentId>() {
+            Ok(id) => backend.goal(id).await?.into_iter().collect(),
+            Err(_) if self.has_words() && self.digits(Goal::PREFIX).is_none() => {
+                backend.goals_about(&self.0).await?
+            }
+            // A part of an id, or a title without words, is found by looking at all of them.
+            Err(_) => backend.goals(None).await?,
+        };
+        self.one_of(goals)?.ok_or_else(|| {
             let (typed, title) = (&self.0, quoted(&self.0));
             Failure::not_found(format!(
                 "there is no goal `{typed}`. `entourage goals` lists them, `entourage goals create {title}` creates it"
@@ -228,6 +236,10 @@ impl Reference {
             all.starts_with(&digits) || all.ends_with(&digits)
         };
         others.into_iter().filter(has_them).collect()
+    }
+
+    fn has_words(&self) -> bool {
+        sought_words(&self.0).next().is_some()
     }
 
     /// The digits of an id, or of a part of one, if it can be that.

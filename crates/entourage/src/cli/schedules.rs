@@ -115,7 +115,8 @@ fn moment(text: &str) -> Result<Time, String> {
         return Ok(moment);
     }
     if let Ok(clock) = text.parse::<DateTime>() {
-        let moment = clock.to_zoned(TimeZone::system()).map_err(|error| error.to_string())?;
+        let moment =
+            clock.to_zoned(TimeZone::system()).map_err(|_| format!("`{text}` is too far from now"))?;
         return Ok(Time::from_micros(moment.timestamp().as_microsecond()));
     }
     let from_now = time(text).map_err(|why| format!("{why}; or a moment, such as 2027-03-01T09:00"))?;
@@ -189,7 +190,7 @@ async fn create(globals: &Globals, new: Create) -> Result<Exit> {
         out::json(&schedule)?;
         return Ok(Exit::Done);
     }
-    out::result(text!["created schedule ", schedule.id, ", due ", schedule.due])?;
+    out::result(text!["created schedule ", schedule.id, ", ", next(&schedule)])?;
     if !globals.quiet && !backend.is_at_work(None) {
         out::note(format!("it fires while this is at work: entourage serve{}", globals.again()));
     }
@@ -273,10 +274,10 @@ fn every(seconds: u64) -> String {
 
 /// When a schedule fires next, if it does.
 fn next(schedule: &Schedule) -> String {
-    match schedule.status {
-        ScheduleStatus::Active => format!("due {}", schedule.due),
-        ScheduleStatus::Paused => "due once it is resumed".to_owned(),
-        ScheduleStatus::Ended => "never again".to_owned(),
+    match (schedule.status, schedule.due) {
+        (ScheduleStatus::Ended, _) => "never again".to_owned(),
+        (ScheduleStatus::Active, Some(due)) => format!("due {due}"),
+        (ScheduleStatus::Active | ScheduleStatus::Paused, _) => "due once it is resumed".to_owned(),
     }
 }
 

@@ -208,9 +208,9 @@ mod tests {
         assert_eq!((settings.sessions.idle_minutes, settings.sessions.summaries), (45, 3));
         let kinds = crate::compose::loaded_kinds(&settings).expect("they load").0;
         let [goal, general] = ["goal", "general"].map(|name| kinds.get(name).expect("it is built in"));
-        assert_eq!((goal.context.idle_minutes, goal.context.summaries), (45, 3));
+        assert_eq!((goal.context.idle_minutes(), goal.context.summaries()), (45, 3));
         let usual = crate::compose::loaded_kinds(&load("", &[]).expect("valid")).expect("they load").0;
-        assert_eq!(usual.get("goal").expect("it is built in").context.idle_minutes, 30);
+        assert_eq!(usual.get("goal").expect("it is built in").context.idle_minutes(), 30);
         assert_ne!(
             usual.get("general").expect("it is built in").version,
             general.version,

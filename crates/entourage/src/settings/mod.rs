@@ -182,8 +182,7 @@ pub struct Sessions {
 
 impl Default for Sessions {
     fn default() -> Self {
-        let ContextPolicy { idle_minutes, summaries, .. } = ContextPolicy::default();
-        Self { idle_minutes, summaries }
+        Self { idle_minutes: ContextPolicy::IDLE_MINUTES, summaries: ContextPolicy::SUMMARIES }
     }
 }
 

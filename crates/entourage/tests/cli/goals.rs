@@ -86,7 +86,7 @@ fn a_mistake_about_a_goal_is_one_line_that_names_the_next_step() {
         (&["goals", "archive", "See Rome"], "`See Rome` may be 2 goals: agt_"),
         (&["goals", "create", " "], "is empty"),
         (&["goals", "change", "Learn Italian", "--title", "a\nb"], "control character"),
-        (&["goals", "change", "Learn Italian"], "--title <TITLE>"),
+        (&["goals", "change", "Learn Italian"], "--title <TITLE>|--description <TEXT>|--instructions <TEXT>"),
         (&["goals", "list", "--status", "done"], "one of open, archived"),
     ] {
         let ended = place.entourage(arguments);

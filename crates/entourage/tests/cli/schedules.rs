@@ -71,8 +71,10 @@ fn a_schedule_is_paused_resumed_fired_and_ended() {
 
     let ended = said(&["schedules", "end", &schedule]);
     assert!(ended.contains("  ended  look  every 2h  never again"), "{ended}");
-    let over = place.entourage(&["schedules", "fire", &schedule]);
-    assert!(over.error(2).contains("the schedule has ended"), "{over:?}");
+    for command in ["fire", "pause", "resume"] {
+        let over = place.entourage(&["schedules", command, &schedule]);
+        assert!(over.error(2).contains("the schedule has ended"), "{over:?}");
+    }
 }
 
 #[test]
@@ -92,6 +94,15 @@ fn a_mistake_about_a_schedule_is_one_line_that_names_the_next_step() {
         (new(&["--every", "30s"]), "every 60 seconds or less often"),
         (new(&["--every", "often"]), "write a number and a unit"),
         (new(&["--at", "soon"]), "or a moment, such as 2027-03-01T09:00"),
+        (
+            new(&["--at", "2020-01-01T00:00:00Z"]),
+            "the first time, 2020-01-01T00:00:00Z, has passed: it is 20",
+        ),
+        (
+            new(&["--cron", "@daily", "--zone", "UTC"]),
+            "it has 1 field, not 5. It has the fields minute, hour",
+        ),
+        (new(&["--cron", "0 0 L * *", "--zone", "UTC"]), "the day of month `L` is no number from 1 to 31"),
         (new(&["--every", "2h", "--cron", "0 7 * * *", "--zone", "UTC"]), "cannot be used with"),
         (new(&[]), "--cron <FIELDS>|--every <TIME>|--at <TIME>"),
         (
@@ -114,9 +125,8 @@ fn a_mistake_about_a_schedule_is_one_line_that_names_the_next_step() {
 fn a_server_fires_schedules_by_itself() {
     let (place, agent) = rome();
     let server = Server::start(&place);
-    let at_once = place
-        .entourage(&["schedules", "create", &agent, "--trigger", "agent_check_in", "--at", "2020-01-01"])
-        .good();
+    let at_once =
+        place.entourage(&["schedules", "create", &agent, "--trigger", "agent_check_in", "--at", "5s"]).good();
     assert!(at_once.stderr.is_empty(), "a process is at work: {at_once:?}");
     let path = format!("/v1/schedules/{}", id(&at_once.stdout, "sch_"));
     let since = Instant::now();

@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts, Query},
     http::request::Parts,
 };
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, de::DeserializeOwned};
 
 use crate::{Problem, page::bad_number};
 
@@ -27,6 +27,14 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Filter<T> {
         }
     }
 }
+
+/// That the request has no query. A parameter that somebody put there would be ignored, although it was meant.
+pub(crate) type NoQuery = Filter<NoParameters>;
+
+/// The parameters of a path that has none.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NoParameters {}
 
 /// Whether what a query encodes by percent signs is UTF-8; it would be read with replacement characters otherwise.
 fn is_utf8(query: &str) -> bool {

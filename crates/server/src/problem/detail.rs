@@ -89,7 +89,7 @@ pub(crate) async fn with_detail(response: Response) -> Response {
 fn mistake_of(Refusal { document, place }: &Refusal) -> Option<Mistake> {
     let part = match &*document.kind {
         of if of == kind::bad_path() => "path",
-        of if of == kind::bad_query() || of == kind::bad_cursor() => "query",
+        of if [kind::bad_query(), kind::bad_cursor(), kind::entry_gone()].contains(&of) => "query",
         of if of == kind::bad_header() || of == kind::key_reused() => "header",
         of if of == kind::bad_json() => "body",
         _ if document.status == StatusCode::UNPROCESSABLE_ENTITY.as_u16() => "body",

@@ -60,9 +60,10 @@ impl Problem {
                 )
             }
             Error::Store(StoreError::NoAgent { .. }) => Self::not_found(text),
-            Error::Store(StoreError::NoRow { .. }) => Self::bad_cursor(
-                "the entry that the cursor names does not exist any more, or never did; begin with the first page",
-            ),
+            Error::Store(StoreError::NoRow { .. }) => Self::entry_gone(
+                "the entry that the cursor names was removed meanwhile; begin with the first page",
+            )
+            .at("cursor"),
             Error::Store(StoreError::Corrupt(_)) => {
                 tracing::error!(error = %text, "the store holds an invalid value");
                 Self::internal("the server's log has the cause, under this answer's x-request-id")

@@ -124,6 +124,7 @@ problems! {
     gone                "agent-cancelled"      "The agent was cancelled"                 CONFLICT;
     too_many_streams    "too-many-streams"     "Too many streams are open"               TOO_MANY_REQUESTS;
     too_many_requests   "too-many-requests"    "Too many requests at once"               TOO_MANY_REQUESTS;
+    entry_gone          "entry-gone"           "The entry that the cursor names is gone" GONE;
     cursor_gone         "cursor-gone"          "The events after this number are gone"   GONE;
     past_gone           "past-gone"            "The events up to this number are gone"   GONE;
     disk_full           "disk-full"            "The disk is full"                        SERVICE_UNAVAILABLE;

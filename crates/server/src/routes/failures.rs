@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use utoipa::{
     IntoResponses, ToSchema,
-    openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder},
+    openapi::{ContentBuilder, OpenApi, Ref, RefOr, Response, ResponseBuilder, path::Parameter},
 };
 
 use entourage_api::Problem;
 
+const MALFORMED: (&str, &str, &str) =
+    ("400", "Malformed", "The path, the query, a header or the JSON is malformed.");
 /// Status, name and description of each failure that a client should be ready for.
 const EXPECTED: [(&str, &str, &str); 6] = [
-    ("400", "Malformed", "The path, the query, a header or the JSON is malformed."),
+    MALFORMED,
     ("401", "Unauthorized", "There is no valid token."),
     ("404", "NotFound", "It does not exist, or it is not the caller's."),
     ("422", "Unprocessable", "The request is not valid; the detail says what would be."),
@@ -30,8 +32,12 @@ const EXPECTED: [(&str, &str, &str); 6] = [
 ];
 const RESERVED: (&str, &str, &str) = ("403", "Reserved", "Only the operator may do this.");
 const UNEXPECTED: (&str, &str, &str) = ("default", "Failure", "Anything else.");
-const GONE: (&str, &str, &str) =
-    ("410", "Gone", "Events after that number, or up to it, were pruned, or do not exist yet.");
+const GONE: (&str, &str, &str) = (
+    "410",
+    "Gone",
+    "Events after that number, or up to it, were pruned, or do not exist yet; the entry that the cursor names was \
+     removed.",
+);
 const STALE: [(&str, &str, &str); 2] = [
     ("412", "Stale", "The document has another version by now, which `ETag` names: nothing was changed."),
     ("428", "VersionNeeded", "`If-Match` is needed, with the `ETag` of the document as it was read."),
@@ -103,6 +109,18 @@ pub(crate) fn described() -> impl Iterator<Item = (String, RefOr<Response>)> {
             (name.to_owned(), response.build().into())
         },
     )
+}
+
+/// Adds to each list with pages that the entry where a page begins may be gone. The document agent's lists are described
+/// by themselves.
+pub(super) fn describe_pages(openapi: &mut OpenApi) {
+    let reads = openapi.paths.paths.values_mut().filter_map(|path| path.get.as_mut());
+    for read in reads.filter(|read| read.responses.responses.contains_key(MALFORMED.0)) {
+        let is_cursor = |given: &RefOr<Parameter>| matches!(given, RefOr::T(given) if given.name == "cursor");
+        if read.parameters.iter().flatten().any(is_cursor) {
+            read.responses.responses.extend(refer([GONE]));
+        }
+    }
 }
 
 /// Responses that refer to those of these names.

@@ -56,7 +56,6 @@ use crate::{
         (name = "runs", description = "What agents did, step by step, and what it used."),
         (name = "questions", description = "Questions that only a person can answer, and grants."),
         (name = "work", description = "Tasks that agents delegate to each other, and the notes that they write."),
-        (name = "goals", description = "Goals, each with an agent that works towards it for months, and the user's own agent."),
         (name = "schedules", description = "Triggers, and the schedules that set agents to work by themselves."),
         (name = "memory", description = "What agents remember."),
         (name = "kinds", description = "The kinds of agents."),
@@ -92,7 +91,9 @@ impl Modify for Common {
 /// Returns the description of the whole API.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    router::described().into_openapi()
+    let mut openapi = router::described().into_openapi();
+    failures::describe_pages(&mut openapi);
+    openapi
 }
 
 /// Returns the description as in `docs/openapi.json`: indented, with a newline at its end.

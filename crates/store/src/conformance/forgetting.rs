@@ -156,6 +156,7 @@ fn tell_all(agent: &mut Agent, other: AgentId) -> Result<Vec<Write>> {
         number: 1,
         summary: secret(),
         reason: SessionEnd::Asked,
+        trigger: None,
         messages: 1,
         tokens: 1,
         items: (0, 0),

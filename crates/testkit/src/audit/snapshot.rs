@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, Result, RunQuery, Store, Subtree};
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, EntityKind, Event, Item, Kind, Parent, Post, Question, Record, Run,
-    RunId, Schedule, Scope, Step, Task, TaskId, Time, Tombstone, Wakeup,
+    Agent, AgentId, Budget, BudgetId, EntityKind, Event, Goal, Item, Kind, Parent, Post, Question, Record,
+    Run, RunId, Schedule, Scope, Step, Task, TaskId, Time, Tombstone, Wakeup,
 };
 
 /// Everything that a store keeps and an audit examines.
@@ -19,6 +19,7 @@ pub(super) struct Snapshot {
     pub(super) tasks: Vec<Task>,
     pub(super) questions: Vec<Question>,
     pub(super) schedules: Vec<Schedule>,
+    pub(super) goals: Vec<Goal>,
     pub(super) tombstones: Vec<Tombstone>,
     /// The sums over each agent and all below it.
     pub(super) branches: Vec<(AgentId, Subtree)>,
@@ -66,6 +67,7 @@ impl Snapshot {
             tasks: records(store).await?,
             questions: records(store).await?,
             schedules: records(store).await?,
+            goals: records(store).await?,
             tombstones,
             branches: store.subtrees(&Scope::All, &ids).await?,
             budgets,

@@ -1,7 +1,7 @@
 //! How long the parts of a document may be, the same for a person, a tool and a program.
 
 use super::{DOCUMENT_NAME_CHARS, NewDocument};
-use crate::{fold_name, snippet::one_line};
+use crate::{fold_name, is_blank, snippet::one_line};
 
 /// The longest text of a document, in bytes.
 pub const DOCUMENT_BYTES: usize = 1 << 20;
@@ -17,8 +17,8 @@ const NAME_BYTES: usize = 400;
 /// What is wrong with a part of a project, of a document or of a change.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
-    /// A name is blank.
-    #[error("the name is empty; give it 1 to {DOCUMENT_NAME_CHARS} characters")]
+    /// A name is blank, or has only characters that show nothing.
+    #[error("the name is empty or shows nothing; give it 1 to {DOCUMENT_NAME_CHARS} characters")]
     NoName,
     /// A name is too long.
     #[error("the name has {characters} characters; give it {DOCUMENT_NAME_CHARS} at most")]
@@ -77,14 +77,14 @@ impl PartError {
     }
 }
 
-/// Returns the name of a document or a project without the blanks around it.
+/// Returns the name of a document, a project, a goal or a trigger without the blanks around it.
 ///
 /// # Errors
 /// If it is no name.
 pub fn checked_name(name: &str) -> Result<String, PartError> {
     let name = name.trim();
     let characters = name.chars().count();
-    if characters == 0 {
+    if is_blank(name) {
         return Err(PartError::NoName);
     }
     if characters > DOCUMENT_NAME_CHARS {
@@ -172,6 +172,8 @@ mod tests {
         assert_eq!(checked_name("  Annual report \n").as_deref(), Ok("Annual report"));
         assert_eq!(checked_name(&"é".repeat(200)), Ok("é".repeat(200)));
         assert_eq!(checked_name(" \t"), Err(PartError::NoName));
+        assert_eq!(checked_name("\u{200b}\u{2060} \u{feff}"), Err(PartError::NoName));
+        assert_eq!(checked_name("👩\u{200d}🚀").as_deref(), Ok("👩\u{200d}🚀"), "it shows something");
         assert_eq!(checked_name(&"x".repeat(201)), Err(PartError::LongName { characters: 201 }));
         assert_eq!(checked_name(&"界".repeat(134)), Err(PartError::WideName { bytes: 402 }));
         for c in ['\n', '\0', '\u{1b}', '\u{85}', '\u{2028}'] {

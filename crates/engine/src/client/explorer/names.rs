@@ -17,7 +17,7 @@ const LONGEST: usize = 200;
 const RESERVED: [&str; 5] = ["tree", "stream", "stream-token", "ws", "active"];
 
 /// Whether a character shows nothing or changes the direction of text: names that differ by it look the same.
-pub(super) const fn is_invisible(c: char) -> bool {
+const fn is_invisible(c: char) -> bool {
     matches!(
         c,
         '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'

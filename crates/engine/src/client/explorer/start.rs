@@ -3,12 +3,12 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Versioned, Write};
 use entourage_types::{
     Agent, AgentId, AgentName, AgentState, Annotations, Author, EntityKind, ItemBody, Message, RecordWrite,
-    StreamToken, Turn, Unread, check_nesting,
+    StreamToken, Turn, Unread, check_nesting, is_blank,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{names::is_invisible, token::use_of};
+use super::token::use_of;
 use crate::{Client, Error, NewAgent, Result, client::create::message_post};
 
 /// The kind that explores unless another is named.
@@ -239,11 +239,6 @@ impl Client {
             None => agent.state(Unread::Something),
         })
     }
-}
-
-/// Whether a text shows nothing.
-fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || is_invisible(c))
 }
 
 fn item_of(said: &EarlierMessage) -> ItemBody {

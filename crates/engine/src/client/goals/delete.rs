@@ -1,6 +1,6 @@
 //! Deleting a goal.
 
-use entourage_types::{AgentId, Goal};
+use entourage_types::AgentId;
 
 use super::super::Client;
 use crate::Result;
@@ -13,8 +13,7 @@ impl Client {
     /// [`Error::NotFound`](crate::Error::NotFound).
     pub async fn delete_goal(&self, agent: AgentId) -> Result<()> {
         self.goal(agent).await?;
-        // The goal goes last: as long as it is there, what is left of it can be deleted.
-        self.engine.delete(agent).await?;
-        self.prune(agent, |_: &Goal| Ok(())).await
+        // The goal goes with its agent, after those of its tasks: as long as it is there, what is left can be deleted.
+        self.engine.delete(agent).await
     }
 }

@@ -24,11 +24,16 @@ impl Client {
         self.records(RecordFilter { page, ..RecordFilter::of(agent) }).await
     }
 
-    /// A page of goals, of those in this status if one is given.
+    /// A page of goals: of those in this status, and with all of these words in title or description, if any are given.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn goals(&self, status: Option<GoalStatus>, page: Page) -> Result<Narrowed<Goal>> {
-        self.searched(RecordFilter { status, page, ..RecordFilter::default() }).await
+    pub async fn goals(
+        &self,
+        status: Option<GoalStatus>,
+        words: Option<String>,
+        page: Page,
+    ) -> Result<Narrowed<Goal>> {
+        self.searched(RecordFilter { status, words, page, ..RecordFilter::default() }).await
     }
 }

@@ -3,9 +3,9 @@
 
 use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    About, Action, Agent, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output, OutputEffect, Post,
-    PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey, StopReason, Task,
-    TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
+    About, Action, Agent, EntityKind, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output,
+    OutputEffect, Post, PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey,
+    StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
@@ -191,7 +191,7 @@ impl Run<'_> {
     }
 
     /// Ends the agent for good: gives its open calls outputs, reports to the agents that wait for it, and
-    /// consumes all its `wakeups`. Its schedules end.
+    /// consumes all its `wakeups`. Its schedules end, and its goal is gone.
     pub(crate) async fn delete(&mut self, wakeups: Vec<Wakeup>) -> Result<()> {
         let at = self.engine.now();
         let cause = "deleted by the user";
@@ -213,6 +213,9 @@ impl Run<'_> {
         }
         writes.push(self.agent_row(Status::Cancelled, None, at));
         writes.extend(self.ended_schedules(at).await?);
+        if self.agent.id == self.agent.root {
+            writes.push(Write::PruneEntity(EntityKind::GOAL, self.agent.id.to_string()));
+        }
         writes.extend(wakeups.iter().map(|wakeup| Write::ConsumeWakeup(wakeup.id)));
         let mut commit = self.fenced(at);
         // A person may have put an agent below it meanwhile.

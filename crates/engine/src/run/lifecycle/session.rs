@@ -26,23 +26,21 @@ pub(crate) fn why_over(agent: &Agent, kind: &Kind, items: &[Item], now: Time) ->
     if !items.iter().any(is_said) {
         return None;
     }
-    if agent.status == Status::Succeeded && ends_by_trigger(agent, kind, items) {
+    if agent.status == Status::Succeeded && ending_trigger(agent, kind, items).is_some() {
         return Some(SessionEnd::Triggered);
     }
     let last = items.last()?;
     (ends_by_idleness(agent, kind) && now.since(last.at) >= idleness(kind)).then_some(SessionEnd::Idle)
 }
 
-/// Whether the last run read a trigger that ends the session.
-fn ends_by_trigger(agent: &Agent, kind: &Kind, items: &[Item]) -> bool {
-    let Some(last) = items.last().filter(|_| agent.works_for.is_person() && !kind.triggers.is_empty()) else {
-        return false;
-    };
-    items.iter().rev().take_while(|item| item.run == last.run).any(|item| {
+/// The name of a trigger that the last run read and that ends the session, if it read one.
+fn ending_trigger<'a>(agent: &Agent, kind: &Kind, items: &'a [Item]) -> Option<&'a str> {
+    let last = items.last().filter(|_| agent.works_for.is_person() && !kind.triggers.is_empty())?;
+    items.iter().rev().take_while(|item| item.run == last.run).find_map(|item| {
         let ItemBody::Message(Message { from: Author::Trigger { trigger }, .. }) = &item.body else {
-            return false;
+            return None;
         };
-        kind.triggers.get(&trigger.name).is_some_and(|rule| rule.ends_session)
+        kind.triggers.get(&trigger.name).filter(|rule| rule.ends_session).map(|_| &*trigger.name)
     })
 }
 
@@ -51,7 +49,7 @@ fn ends_by_idleness(agent: &Agent, kind: &Kind) -> bool {
 }
 
 fn idleness(kind: &Kind) -> Duration {
-    Duration::from_secs(u64::from(kind.context.idle_minutes) * 60)
+    Duration::from_secs(u64::from(kind.context.idle_minutes()) * 60)
 }
 
 fn is_said(item: &Item) -> bool {
@@ -103,6 +101,10 @@ impl Run<'_> {
         self.transcript.give_back(items);
         let (summary, at) = (summary?, self.engine.now());
         let (Some(first), Some(last)) = (self.items().first(), self.items().last()) else { return Ok(()) };
+        let trigger = match reason {
+            SessionEnd::Triggered => ending_trigger(&self.agent, &self.kind, self.items()),
+            SessionEnd::Idle | SessionEnd::Asked => None,
+        };
         let session = Session {
             id: SessionId::new(),
             owner: self.agent.owner.clone(),
@@ -111,6 +113,7 @@ impl Run<'_> {
             number: self.agent.session,
             summary: summary.text,
             reason,
+            trigger: trigger.map(str::to_owned),
             messages: u32::try_from(self.items().iter().filter(|item| is_said(item)).count())
                 .unwrap_or(u32::MAX),
             tokens: self.items().iter().map(characters).sum::<u64>() / 4,
@@ -149,7 +152,7 @@ impl Run<'_> {
 
     /// Returns the wake-up that closes the session, at once or unless something happens before.
     pub(in crate::run) fn idle_wakeup(&self, at: Time) -> Option<Write> {
-        let due = if ends_by_trigger(&self.agent, &self.kind, self.items()) {
+        let due = if ending_trigger(&self.agent, &self.kind, self.items()).is_some() {
             at
         } else if ends_by_idleness(&self.agent, &self.kind) {
             at + idleness(&self.kind)

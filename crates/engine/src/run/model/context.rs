@@ -16,7 +16,7 @@ impl Run<'_> {
             return Ok(system);
         }
         let sessions = match self.offered.position().has_sessions {
-            true => self.engine.memory(&self.agent).latest_sessions(self.kind.context.summaries).await?,
+            true => self.engine.memory(&self.agent).latest_sessions(self.kind.context.summaries()).await?,
             false => Vec::new(),
         };
         Ok(self.offered.keep_system(prompt::system(&self.kind, &sessions)))

@@ -12,6 +12,20 @@ impl Backend {
         self.whole("goals", &ListGoals { status, ..ListGoals::default() }, None).await
     }
 
+    /// The goals with all of these words in title or description.
+    pub(crate) async fn goals_about(&self, words: &str) -> Result<Vec<Goal>> {
+        let text = Some(words.to_owned());
+        self.whole("goals", &ListGoals { text, ..ListGoals::default() }, None).await
+    }
+
+    /// The goal with this id; none if there is none.
+    pub(crate) async fn goal(&self, id: AgentId) -> Result<Option<Goal>> {
+        match self.get(&format!("goals/{id}")).await {
+            Err(failure) if failure.is_not_found() => Ok(None),
+            found => found.map(Some),
+        }
+    }
+
     /// Creates a goal, with its agent.
     pub(crate) async fn create_goal(&self, new: &CreateGoal) -> Result<Goal> {
         self.post_once("goals", new, None, "entourage goals").await

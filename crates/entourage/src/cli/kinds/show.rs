@@ -172,11 +172,11 @@ fn context(kind: &Kind) -> String {
     let sections = if sections.is_empty() { "no sections".into() } else { sections.join(", ") };
     let sessions = match context.sessions {
         Sessions::Kept => "sessions are kept".into(),
-        Sessions::Idle => format!("sessions end after {} idle minutes", context.idle_minutes),
+        Sessions::Idle => format!("sessions end after {} idle minutes", context.idle_minutes()),
     };
     let share = context.compact_at * 100.0;
     format!(
         "{sections}; {sessions}; {} summaries; summed up from {share:.0} % of the window on",
-        context.summaries
+        context.summaries()
     )
 }

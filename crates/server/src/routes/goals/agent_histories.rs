@@ -11,7 +11,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures, goal, user_agent};
 use crate::{
     Problem,
-    extract::{Caller, Filter, Id, Ids},
+    extract::{Caller, Filter, Id, Ids, NoQuery},
     page::{BYTES, Paging},
     state::AppState,
     views::goals::AgentHistoryView,
@@ -71,7 +71,11 @@ async fn list_of_goal(
     ),
     responses((status = 200, description = "The conversation.", body = AgentHistoryView), Failures)
 )]
-async fn get_of_goal(caller: Caller, Ids(id, history): Ids<AgentId, SessionId>) -> Answer<AgentHistoryView> {
+async fn get_of_goal(
+    caller: Caller,
+    Ids(id, history): Ids<AgentId, SessionId>,
+    _: NoQuery,
+) -> Answer<AgentHistoryView> {
     goal(&caller.client, id).await?;
     get(&caller.client, id, history).await
 }
@@ -97,7 +101,11 @@ async fn list_of_user_agent(
     params(("history" = schema::SessionId, Path, description = "The conversation.")),
     responses((status = 200, description = "The conversation.", body = AgentHistoryView), Failures)
 )]
-async fn get_of_user_agent(caller: Caller, Id(history): Id<SessionId>) -> Answer<AgentHistoryView> {
+async fn get_of_user_agent(
+    caller: Caller,
+    Id(history): Id<SessionId>,
+    _: NoQuery,
+) -> Answer<AgentHistoryView> {
     let of = user_agent(&caller.client).await?;
     get(&caller.client, of.agent, history).await
 }

@@ -12,7 +12,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Failures, agent_task, goal, user_agent};
 use crate::{
     Problem,
-    extract::{Caller, Filter, Id},
+    extract::{Caller, Filter, Id, NoQuery},
     page::Paging,
     state::AppState,
     views::goals::AgentTaskView,
@@ -68,7 +68,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListAgentTasks>) -> Answer<A
     params(("id" = schema::TaskId, Path, description = "The task.")),
     responses((status = 200, description = "The task.", body = AgentTaskView), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<TaskId>) -> Answer<AgentTaskView> {
+async fn get(caller: Caller, Id(id): Id<TaskId>, _: NoQuery) -> Answer<AgentTaskView> {
     let (task, _) = agent_task(&caller.client, id).await?;
     let goal = match caller.client.record::<Goal>(task.from).await {
         Ok(goal) => Some(goal.agent),

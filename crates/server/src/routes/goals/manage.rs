@@ -16,7 +16,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    extract::{Body, Caller, Filter, Id, IdempotencyKey, NoBody, NoQuery},
     page::Paging,
     state::AppState,
     views::goals::GoalView,
@@ -94,7 +94,7 @@ async fn create(
     responses((status = 200, description = "A page of goals.", body = GoalDocumentPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<GoalDocumentPage> {
-    let read = |rows| caller.client.goals(None, rows);
+    let read = |rows| caller.client.goals(None, None, rows);
     let Page { data, next_cursor }: Page<Goal> = Paging::of(&query)?.narrowed(read).await?;
     let documents = stream::iter(data).map(|goal| shown(&caller.client, goal)).buffered(AT_ONCE);
     Ok(Json(Page { data: documents.try_collect().await?, next_cursor }))
@@ -106,7 +106,7 @@ async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<GoalDo
     params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
+async fn get(caller: Caller, Id(id): Id<AgentId>, _: NoQuery) -> Answer<GoalView> {
     let goal = caller.client.goal(id).await?;
     Ok(Json(shown(&caller.client, goal).await?))
 }
@@ -130,7 +130,7 @@ async fn change(caller: Caller, Id(id): Id<AgentId>, Body(change): Body<ChangeGo
     params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
-async fn archive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
+async fn archive(caller: Caller, Id(id): Id<AgentId>, _: NoBody) -> Answer<GoalView> {
     let status = Some(GoalStatus::Archived);
     changed(&caller.client, id, GoalChange { status, ..GoalChange::default() }).await
 }
@@ -141,7 +141,7 @@ async fn archive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
     params(("id" = schema::GoalId, Path, description = "The goal.")),
     responses((status = 200, description = "The goal.", body = GoalView), Failures)
 )]
-async fn unarchive(caller: Caller, Id(id): Id<AgentId>) -> Answer<GoalView> {
+async fn unarchive(caller: Caller, Id(id): Id<AgentId>, _: NoBody) -> Answer<GoalView> {
     let status = Some(GoalStatus::Open);
     changed(&caller.client, id, GoalChange { status, ..GoalChange::default() }).await
 }

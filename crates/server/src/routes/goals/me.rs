@@ -10,7 +10,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
-    extract::{Caller, Filter},
+    extract::{Caller, Filter, NoQuery},
     page::Paging,
     state::AppState,
 };
@@ -93,7 +93,7 @@ fn dollars(cost: Cost) -> Option<serde_json::Number> {
     get, path = "/api/me", tag = "goals", operation_id = "getMe",
     responses((status = 200, description = "The caller.", body = MeView), Failures)
 )]
-async fn get(caller: Caller) -> Answer<MeView> {
+async fn get(caller: Caller, _: NoQuery) -> Answer<MeView> {
     let total: Tally =
         caller.client.usage(UsageQuery::default()).await?.into_iter().map(|row| row.tally).sum();
     Ok(Json(MeView {

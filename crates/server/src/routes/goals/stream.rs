@@ -5,8 +5,8 @@ use std::{collections::VecDeque, sync::Arc};
 
 use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
-use entourage_engine::{Client, Error, Piece, Signal, Watch};
-use entourage_types::{AgentId, Event, EventBody, Item, StepKey, StepStatus, TaskId};
+use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
+use entourage_types::{AgentId, Event, EventBody, Item, Status, StepKey, StepStatus, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
@@ -19,8 +19,8 @@ use crate::{
     views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer},
 };
 
-/// How many items are read to know which calls were open before the stream begins.
-const BEFORE: u32 = 64;
+/// How many items are read at once to know which calls were open before the stream begins.
+const BEFORE: u64 = 64;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -33,7 +33,8 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 ///
 /// Server-sent events: `message` with a `ThreadMessage`, which replaces the one with the same id; `tool_start` and
 /// `tool_complete` about the use of a tool; `think` with a piece of what the model writes, which is not kept. A stream
-/// begins with the latest messages; with `Last-Event-ID` it begins after that event instead, and no message is missed.
+/// begins with the latest messages; with `Last-Event-ID` it begins after that event instead, and no message is missed. It
+/// ends once the agent was deleted.
 #[utoipa::path(
     get, path = "/api/goals/{id}/stream", tag = "goals", operation_id = "followGoal",
     params(("id" = schema::GoalId, Path, description = "The goal."), LastEventId),
@@ -107,7 +108,7 @@ async fn follow(
         None => thread_messages::page(&client, &of, &Paging::new(None, None)?).await?.data.into(),
     };
     let renderer = ThreadRenderer::new(of.clone());
-    let thread = Thread { client, of, watch, latest, after, renderer, has_lead: false };
+    let thread = Thread { client, of, watch, latest, after, renderer, has_lead: false, is_over: false };
     Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
 }
 
@@ -123,6 +124,8 @@ struct Thread {
     renderer: ThreadRenderer,
     /// Whether `renderer` has been given the items that precede the stream.
     has_lead: bool,
+    /// Whether the agent was deleted, and all that it did is sent.
+    is_over: bool,
 }
 
 /// What a stream sends next.
@@ -139,6 +142,7 @@ impl EventSource for Thread {
     async fn next(&mut self) -> Result<Option<Next>, Error> {
         match self.latest.pop_front() {
             Some(message) => Ok(Some(Next::Message(Box::new(message)))),
+            None if self.is_over => Ok(None),
             None => self.watch.next().await.map(|signal| Some(Next::Signal(signal))),
         }
     }
@@ -172,7 +176,10 @@ impl EventSource for Thread {
                 };
                 frame(frames, None, "think", &ThinkView { text, reset })?;
             }
-            Next::Signal(Signal::Delta(_) | Signal::CaughtUp(_)) => {}
+            Next::Signal(Signal::CaughtUp(_)) => {
+                self.is_over = self.client.agent(self.of.agent).await?.status == Status::Cancelled;
+            }
+            Next::Signal(Signal::Delta(_)) => {}
         }
         Ok(())
     }
@@ -207,6 +214,10 @@ impl Thread {
                 let failing = Failing { run, attempt, error: &error, class, due, at };
                 vec![Change::Message(self.renderer.failing(&failing))]
             }
+            EventBody::AgentStatus { status: Status::Cancelled, .. } => {
+                self.is_over = true;
+                Vec::new()
+            }
             _ => Vec::new(),
         })
     }
@@ -220,10 +231,15 @@ impl Thread {
             u64::MAX => self.client.agent(self.of.agent).await?.items,
             seq => seq,
         };
-        let from = end.saturating_sub(BEFORE.into());
-        let count = u32::try_from(end - from).unwrap_or(BEFORE);
-        let items: Vec<Item> = self.client.items(self.of.agent, from, count).await?;
-        items.iter().for_each(|item| drop(self.renderer.item(item)));
+        // From the last turn on: before it each call of earlier ones has its output.
+        let (mut lead, mut from): (VecDeque<Item>, u64) = (VecDeque::new(), end);
+        while from > 0 && !lead.iter().any(thread_messages::is_turn) {
+            let first = from.saturating_sub(BEFORE);
+            let part = ItemQuery { before: Some(from), ..ItemQuery::of(self.of.agent, first, u32::MAX) };
+            self.client.transcript_part(part).await?.into_iter().rev().for_each(|item| lead.push_front(item));
+            from = first;
+        }
+        lead.iter().for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
 }

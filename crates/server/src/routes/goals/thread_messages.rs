@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::{Client, ItemQuery, Page as Rows};
-use entourage_types::{Agent, AgentId, StepState, TaskId, WaitingOn};
+use entourage_types::{Agent, AgentId, Item, ItemBody, StepState, TaskId, WaitingOn};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -21,7 +21,7 @@ use crate::{
 
 type ThreadMessagePage = Page<ThreadMessageView>;
 
-/// How many items after a page are read for what the calls on it returned.
+/// How many items after a page are read at once for what the calls on it returned.
 const AFTER: u32 = 64;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
@@ -46,7 +46,7 @@ struct SendThreadMessage {
     params(("id" = schema::GoalId, Path, description = "The goal."), IdempotencyKey),
     request_body = SendThreadMessage,
     responses(
-        (status = 201, description = "The message, which the agent has not read yet.", body = ThreadMessageView),
+        (status = 201, description = "The message, which the agent reads in the background.", body = ThreadMessageView),
         Failures, Conflict,
     )
 )]
@@ -67,7 +67,7 @@ async fn send_to_goal(
     params(IdempotencyKey),
     request_body = SendThreadMessage,
     responses(
-        (status = 201, description = "The message, which the agent has not read yet.", body = ThreadMessageView),
+        (status = 201, description = "The message, which the agent reads in the background.", body = ThreadMessageView),
         Failures, Conflict,
     )
 )]
@@ -133,7 +133,13 @@ async fn send(
     message: SendThreadMessage,
 ) -> Result<(StatusCode, Json<ThreadMessageView>), Problem> {
     let posted = client.send(of.agent, &message.content, key.as_deref()).await?;
-    let view = ThreadMessageView::taken(of, posted, message.content, served.engine.clock().now());
+    // With a key it may have come before, and have been read since.
+    let processed = match key.as_deref() {
+        Some(_) => client.unread(of.agent).await?.iter().all(|entry| entry.post != Some(posted.post)),
+        None => false,
+    };
+    let now = served.engine.clock().now();
+    let view = ThreadMessageView::taken(of, posted, message.content, processed, now);
     Ok((StatusCode::CREATED, Json(view)))
 }
 
@@ -154,15 +160,21 @@ pub(super) async fn page(
     };
     let items = client.transcript_part(part).await?;
     let from = items.first().map_or(0, |first| first.seq);
-    let after = match before {
-        Some(before) => client.items(of.agent, before, AFTER).await?,
-        None => Vec::new(),
-    };
     let mut renderer = ThreadRenderer::new(of.clone());
     let mut shown = Shown::default();
     items.iter().flat_map(|item| renderer.item(item)).for_each(|change| shown.put(change));
-    // What the calls on this page returned.
-    after.iter().flat_map(|item| renderer.item(item)).for_each(|change| shown.update(change));
+    if let Some(mut next) = before.filter(|_| renderer.has_open()) {
+        // What the calls on this page returned: before the next turn each call has its output.
+        loop {
+            let after = client.items(of.agent, next, AFTER).await?;
+            let outputs = after.iter().take_while(|item| !is_turn(item));
+            outputs.flat_map(|item| renderer.item(item)).for_each(|change| shown.update(change));
+            match after.last() {
+                Some(last) if !after.iter().any(is_turn) => next = last.seq + 1,
+                _ => break,
+            }
+        }
+    }
     if before.is_none() {
         let asked = client.questions_of(of.agent).await?;
         asked
@@ -179,6 +191,11 @@ pub(super) async fn page(
         }
     }
     Ok(page_of(shown.messages, (from > 0).then_some(from)))
+}
+
+/// Whether an item is an answer of the model, before which each call of earlier ones has its output.
+pub(super) const fn is_turn(item: &Item) -> bool {
+    matches!(item.body, ItemBody::Turn(_))
 }
 
 /// The message about the attempt that failed last, while the next one is waited for.

@@ -4,7 +4,11 @@ use axum::Json;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
-use crate::{extract::Caller, state::AppState, views::goals::UserAgentView};
+use crate::{
+    extract::{Caller, NoQuery},
+    state::AppState,
+    views::goals::UserAgentView,
+};
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(get))
@@ -15,6 +19,6 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/api/user_agent", tag = "goals", operation_id = "getUserAgentDocument",
     responses((status = 200, description = "The user agent.", body = UserAgentView), Failures)
 )]
-async fn get(caller: Caller) -> Answer<UserAgentView> {
+async fn get(caller: Caller, _: NoQuery) -> Answer<UserAgentView> {
     Ok(Json(caller.client.user_agent().await?.into()))
 }

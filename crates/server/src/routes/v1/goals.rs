@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures, agents};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    extract::{Body, Caller, Filter, Id, IdempotencyKey, NoQuery},
     page::Paging,
     state::AppState,
 };
@@ -56,14 +56,15 @@ async fn create(
 
 /// List goals, newest first
 ///
-/// Where few of many goals are in the status, a page has fewer entries, or none; the next page goes on from there.
+/// Where few of many goals are in the status or have the words, a page has fewer entries, or none; the next page goes on from there.
 #[utoipa::path(
     get, path = "/v1/goals", tag = "goals", operation_id = "listGoals", params(ListGoals),
     responses((status = 200, description = "A page of goals.", body = GoalPage), Failures)
 )]
 async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
-    Ok(Json(paging.narrowed(|page| caller.client.goals(query.status, page)).await?))
+    let ListGoals { status, text, .. } = query;
+    Ok(Json(paging.narrowed(|page| caller.client.goals(status, text, page)).await?))
 }
 
 /// Get a goal
@@ -72,7 +73,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPa
     params(("id" = schema::GoalId, Path, description = "The goal, by its agent.")),
     responses((status = 200, description = "The goal.", body = Goal), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Goal> {
+async fn get(caller: Caller, Id(id): Id<AgentId>, _: NoQuery) -> Answer<Goal> {
     Ok(Json(caller.client.goal(id).await?.into()))
 }
 
@@ -118,7 +119,7 @@ async fn tasks(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQu
     get, path = "/v1/user_agent", tag = "goals", operation_id = "getUserAgent",
     responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
-async fn user_agent(caller: Caller) -> Answer<Agent> {
+async fn user_agent(caller: Caller, _: NoQuery) -> Answer<Agent> {
     let agent = caller.client.user_agent().await?;
     Ok(Json(agents::shown(&caller.client, agent).await?))
 }

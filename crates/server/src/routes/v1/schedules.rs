@@ -13,7 +13,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
-    extract::{Body, Caller, Filter, Id, IdempotencyKey},
+    extract::{Body, Caller, Filter, Id, IdempotencyKey, NoBody, NoQuery},
     page::Paging,
     state::AppState,
     views,
@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
 /// Create a schedule, which sets an agent to work by itself
 ///
 /// Times that come while the agent has not read the last trigger, while its goal is archived, or while no process is there,
-/// are left out.
+/// are left out. What was to fire once comes when the goal is taken up again.
 #[utoipa::path(
     post, path = "/v1/schedules", tag = "schedules", operation_id = "createSchedule",
     params(IdempotencyKey),
@@ -77,7 +77,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListSchedules>) -> Answer<Sc
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
     responses((status = 200, description = "The schedule.", body = Schedule), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
+async fn get(caller: Caller, Id(id): Id<ScheduleId>, _: NoQuery) -> Answer<Schedule> {
     Ok(Json(caller.client.record::<entourage_types::Schedule>(id).await?.into()))
 }
 
@@ -85,9 +85,9 @@ async fn get(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/pause", tag = "schedules", operation_id = "pauseSchedule",
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
-    responses((status = 200, description = "The schedule; one that has ended stays so.", body = Schedule), Failures)
+    responses((status = 200, description = "The schedule.", body = Schedule), Failures, Conflict)
 )]
-async fn pause(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
+async fn pause(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.pause_schedule(id).await?.into()))
 }
 
@@ -97,11 +97,9 @@ async fn pause(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
 #[utoipa::path(
     post, path = "/v1/schedules/{id}/resume", tag = "schedules", operation_id = "resumeSchedule",
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
-    responses(
-        (status = 200, description = "The schedule; one that has ended stays so.", body = Schedule), Failures, Conflict,
-    )
+    responses((status = 200, description = "The schedule.", body = Schedule), Failures, Conflict)
 )]
-async fn resume(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
+async fn resume(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.resume_schedule(id).await?.into()))
 }
 
@@ -111,7 +109,7 @@ async fn resume(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
     responses((status = 200, description = "The schedule.", body = Schedule), Failures)
 )]
-async fn end(caller: Caller, Id(id): Id<ScheduleId>) -> Answer<Schedule> {
+async fn end(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.end_schedule(id).await?.into()))
 }
 
@@ -128,6 +126,7 @@ async fn fire(
     caller: Caller,
     Id(id): Id<ScheduleId>,
     key: IdempotencyKey,
+    _: NoBody,
 ) -> Result<(StatusCode, Json<Posted>), Problem> {
     let posted = caller.client.fire_schedule(id, key.as_deref()).await?;
     Ok((StatusCode::ACCEPTED, Json(views::posted(posted))))

@@ -7,6 +7,9 @@ use utoipa::ToSchema;
 
 use super::{HistoryEntry, llm_history};
 
+/// The name of the trigger that has the user agent write what happened in all goals.
+const FEED: &str = "feed_generation";
+
 /// A conversation that was archived.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = AgentHistory)]
@@ -41,6 +44,8 @@ enum CompletionReason {
     SessionTimeout,
     /// The feed was complete.
     FeedGenerationComplete,
+    /// What another trigger had asked for was done.
+    TriggerComplete,
     /// The user asked for it, through `/v1`.
     Asked,
 }
@@ -56,7 +61,10 @@ impl From<Session> for AgentHistoryView {
     fn from(session: Session) -> Self {
         let completion_reason = match session.reason {
             SessionEnd::Idle => CompletionReason::SessionTimeout,
-            SessionEnd::Triggered => CompletionReason::FeedGenerationComplete,
+            SessionEnd::Triggered if session.trigger.as_deref() == Some(FEED) => {
+                CompletionReason::FeedGenerationComplete
+            }
+            SessionEnd::Triggered => CompletionReason::TriggerComplete,
             SessionEnd::Asked => CompletionReason::Asked,
         };
         Self {

@@ -133,8 +133,8 @@ impl ThreadMessageView {
         Self { processed: false, ..Self::text(of, post.to_string(), Source::User, content, at) }
     }
 
-    /// A message of the user that was just taken.
-    pub(crate) fn taken(of: &Agentable, posted: Posted, content: String, now: Time) -> Self {
-        Self::unread(of, posted.post, content, now)
+    /// A message of the user that was taken, now or when it came first.
+    pub(crate) fn taken(of: &Agentable, posted: Posted, content: String, processed: bool, now: Time) -> Self {
+        Self { processed, ..Self::unread(of, posted.post, content, now) }
     }
 }

@@ -52,6 +52,11 @@ impl ThreadRenderer {
         Self { of, open: HashMap::new() }
     }
 
+    /// Whether the use of a tool has not ended.
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
     /// What an item of the agent's transcript changes. Texts of the model are not shown: the agent sends what the user is
     /// to read (S4-R030).
     pub(crate) fn item(&mut self, item: &Item) -> Vec<Change> {
