@@ -243,6 +243,7 @@ macro_rules! conformance {
                 agents_are_found_by_title_and_by_what_they_wait_for,
                 runs_are_found_by_how_they_ended,
                 records_are_found_by_when_they_last_changed,
+                records_of_months_are_found_by_words_since_a_time,
                 events_are_found_by_agent_and_name_between_two_numbers,
                 questions_are_read_by_when_they_are_due,
                 records_are_found_by_their_number,
