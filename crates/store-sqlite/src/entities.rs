@@ -2,7 +2,11 @@
 
 use std::iter;
 
-use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
+use entourage_store::{
+    EntityQuery,
+    judge::RecordState,
+    words::{RANKED, sought_words},
+};
 use entourage_types::{Entity, EntityKind, Owner, Parent, Scope, Time, UniqueName};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
@@ -173,15 +177,23 @@ fn months(connection: &Connection, since: Time) -> Result<Vec<i64>> {
 }
 
 fn search(scope: &Scope, query: &EntityQuery, words: &str, months: Option<Vec<i64>>) -> Select {
-    let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
-    let columns = columns(query);
-    let sought = within(scope, query, words, months);
-    let select = Select::new(&format!("SELECT {columns} FROM {from} WHERE entity_text MATCH ?")).bind(sought);
-    let select = restrict(select, scope, query);
-    match query.page.newest_first {
-        true => select.page_of_matches(query.records.kind().as_str(), scope, &query.page),
-        false => select.end("ORDER BY rank LIMIT ?").bind(query.page.limit),
+    let (columns, sought) = (columns(query), within(scope, query, words, months));
+    let matches = |head: &str| {
+        let from =
+            "FROM entity_text JOIN entities ON entities.n = entity_text.rowid WHERE entity_text MATCH ?";
+        restrict(Select::new(&format!("{head} {from}")).bind(sought), scope, query)
+    };
+    if query.page.newest_first {
+        let select = matches(&format!("SELECT {columns}"));
+        return select.page_of_matches(query.records.kind().as_str(), scope, &query.page);
     }
+    // Only what is returned is read whole.
+    let latest = matches(&format!(
+        "SELECT {columns} FROM (SELECT n, score FROM (SELECT entity_text.rowid AS n, rank AS score"
+    ));
+    let latest = latest.end("ORDER BY entity_text.rowid DESC LIMIT ?)").bind(RANKED);
+    let best = latest.end("ORDER BY score, n LIMIT ?) AS best").bind(query.page.limit);
+    best.end("JOIN entities ON entities.n = best.n ORDER BY best.score, best.n")
 }
 
 fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {

@@ -1,7 +1,7 @@
 //! What pages cost with conditions that no index serves, and searches, and sums: they read up to where the page ends,
 //! and nothing of what is behind or below.
 
-use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
+use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, words::RANKED};
 use entourage_types::{
     AgentId, Note, NoteStatus, Scope, ShownStatus, StopReason, Time, Timeframe, WaitingOn,
 };
@@ -164,6 +164,24 @@ fn a_page_of_a_search_reads_no_match_behind_its_end() {
             "{before} steps with few, {after} with many: {what}"
         );
     }
+}
+
+#[test]
+fn the_best_matches_are_sought_among_the_latest() {
+    let [(_few, mut few), (_many, mut many)] = [database_with_notes(2 * RANKED), database_with_notes(MANY)];
+    let query = EntityQuery {
+        text: Some("trains to pla".into()),
+        page: Page { limit: 5, ..Page::default() },
+        ..EntityQuery::records::<Note>()
+    };
+    let steps = |connection: &mut Connection| {
+        steps_of(connection, |connection| {
+            assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 5);
+        })
+    };
+    let (before, after) = (steps(&mut few), steps(&mut many));
+    // The index of words itself has more parts to read where it is larger.
+    assert!(before > 0 && after <= before + 2_000, "{before} steps with few, {after} with many");
 }
 
 #[test]

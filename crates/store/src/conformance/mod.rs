@@ -193,6 +193,7 @@ macro_rules! conformance {
                 pages_of_entities_go_both_ways,
                 a_page_ends_at_the_requested_number_of_bytes,
                 search_finds_by_words,
+                search_finds_the_best_of_the_latest,
                 search_ignores_diacritics_of_latin_letters,
                 search_text_is_never_query_syntax,
                 search_finds_a_changed_entity_by_its_new_text,
