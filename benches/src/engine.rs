@@ -177,7 +177,7 @@ pub(crate) fn open(path: &Path) -> Result<SqliteStore> {
 
 /// Reports when runs end, from the hints that the store sends anyway.
 #[derive(Clone, Default)]
-struct Endings(Arc<Mutex<HashMap<AgentId, Ending>>>);
+pub(crate) struct Endings(Arc<Mutex<HashMap<AgentId, Ending>>>);
 
 /// Whichever comes first, the end of the run or the wait for it, leaves this for the other.
 enum Ending {
@@ -186,7 +186,7 @@ enum Ending {
 }
 
 impl Endings {
-    fn follow(store: &Arc<dyn Store>) -> Self {
+    pub(crate) fn follow(store: &Arc<dyn Store>) -> Self {
         let endings = Self::default();
         let (mut changed, told) = (store.changed(), endings.clone());
         tokio::spawn(async move {
@@ -216,7 +216,7 @@ impl Endings {
     }
 
     /// Waits for the end of an agent's run; fails if the run failed.
-    async fn of(&self, agent: AgentId) -> Result<()> {
+    pub(crate) async fn of(&self, agent: AgentId) -> Result<()> {
         let awaited = {
             let mut endings = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             match endings.remove(&agent) {

@@ -57,6 +57,12 @@ struct Cli {
     /// Runs in the large database of P8; a million take 2.5 GB
     #[arg(long, global = true, default_value_t = 1_000_000, value_name = "N")]
     history: usize,
+    /// Closed sessions of the old goal of P10, which has given ten tasks in each
+    #[arg(long, global = true, default_value_t = 1_000, value_name = "N")]
+    sessions: usize,
+    /// Closed sessions among which P10 searches
+    #[arg(long, global = true, default_value_t = 100_000, value_name = "N")]
+    archive: usize,
     /// Seconds for which the hostile owner attacks
     #[arg(long, global = true, default_value_t = 300, value_name = "N")]
     seconds: u64,
@@ -149,7 +155,7 @@ pub fn run() -> Result<ExitCode> {
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::P8p => p8p::measure(&benches, &mut report)?,
         What::P9 => p9::measure(&benches, &mut report)?,
-        What::Goals => goals::measure(&benches, &mut report)?,
+        What::Goals => goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
@@ -165,7 +171,7 @@ pub fn run() -> Result<ExitCode> {
             p8::measure(&benches, cli.history, &mut report)?;
             p8p::measure(&benches, &mut report)?;
             p9::measure(&benches, &mut report)?;
-            goals::measure(&benches, &mut report)?;
+            goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

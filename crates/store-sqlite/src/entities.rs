@@ -1,6 +1,12 @@
 //! Entities, and the search for them by words.
 
-use entourage_store::{EntityQuery, judge::RecordState, words::sought_words};
+use std::iter;
+
+use entourage_store::{
+    EntityQuery,
+    judge::RecordState,
+    words::{RANKED, sought_words},
+};
 use entourage_types::{Entity, EntityKind, Owner, Parent, Scope, Time, UniqueName};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql};
 
@@ -76,6 +82,8 @@ const DUE_FIRST: &str = "coalesce(CASE WHEN json_valid(body) THEN substr(body ->
 /// costs depends on how deep the tree is and not on how much is below.
 const IN_BRANCH: &str = "? IN (WITH RECURSIVE above (id) AS (SELECT entities.parent UNION \
     SELECT agents.parent FROM above JOIN agents ON agents.id = above.id) SELECT id FROM above)";
+/// What the index of words takes for a month: 30 days in microseconds.
+const MONTH: i64 = 30 * 24 * 60 * 60 * 1_000_000;
 /// The records that belong to records, by status.
 const OF_RECORD: Partial = Partial { index: "entities_of_record", holds: "instr(parent, '/') > 0" };
 
@@ -115,7 +123,10 @@ pub(crate) fn get(
 pub(crate) fn list(connection: &Connection, scope: &Scope, query: &EntityQuery) -> Result<Vec<Entity>> {
     match &query.text {
         Some(text) => match words(text) {
-            Some(words) => search(scope, query, words).rows_within(query.page.bytes, connection, read),
+            Some(words) => {
+                let months = query.since.map(|since| months(connection, since)).transpose()?;
+                search(scope, query, &words, months).rows_within(query.page.bytes, connection, read)
+            }
             None => Ok(Vec::new()),
         },
         None => select(scope, query).rows_within(query.page.bytes, connection, read),
@@ -156,16 +167,33 @@ fn partial(scope: &Scope, query: &EntityQuery) -> Option<Partial> {
     }
 }
 
-fn search(scope: &Scope, query: &EntityQuery, words: String) -> Select {
-    let from = "entity_text JOIN entities ON entities.n = entity_text.rowid";
-    let columns = columns(query);
-    let sought = within(scope, query, &words);
-    let select = Select::new(&format!("SELECT {columns} FROM {from} WHERE entity_text MATCH ?")).bind(sought);
-    let select = restrict(select, scope, query);
-    match query.page.newest_first {
-        true => select.page_of_matches(query.records.kind().as_str(), scope, &query.page),
-        false => select.end("ORDER BY rank LIMIT ?").bind(query.page.limit),
+/// The months from a time on in which records with a text last changed: that of the time itself, and those of later
+/// ones that the index of words has had.
+fn months(connection: &Connection, since: Time) -> Result<Vec<i64>> {
+    let first = since.micros() / MONTH;
+    let later = Select::new("SELECT month FROM text_months WHERE month > ?").bind(first);
+    let later = later.rows(connection, |row| row.get(0))?;
+    Ok(iter::once(first).chain(later).collect())
+}
+
+fn search(scope: &Scope, query: &EntityQuery, words: &str, months: Option<Vec<i64>>) -> Select {
+    let (columns, sought) = (columns(query), within(scope, query, words, months));
+    let matches = |head: &str| {
+        let from =
+            "FROM entity_text JOIN entities ON entities.n = entity_text.rowid WHERE entity_text MATCH ?";
+        restrict(Select::new(&format!("{head} {from}")).bind(sought), scope, query)
+    };
+    if query.page.newest_first {
+        let select = matches(&format!("SELECT {columns}"));
+        return select.page_of_matches(query.records.kind().as_str(), scope, &query.page);
     }
+    // Only what is returned is read whole.
+    let latest = matches(&format!(
+        "SELECT {columns} FROM (SELECT n, score FROM (SELECT entity_text.rowid AS n, rank AS score"
+    ));
+    let latest = latest.end("ORDER BY entity_text.rowid DESC LIMIT ?)").bind(RANKED);
+    let best = latest.end("ORDER BY score, n LIMIT ?) AS best").bind(query.page.limit);
+    best.end("JOIN entities ON entities.n = best.n ORDER BY best.score, best.n")
 }
 
 fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
@@ -185,17 +213,22 @@ fn restrict(select: Select, scope: &Scope, query: &EntityQuery) -> Select {
         .only("status = ?", query.records.status())
 }
 
-/// Narrows a full-text query to an owner and a tree, by the words that stand for these in the index. The rows are
-/// compared as well.
-fn within(scope: &Scope, query: &EntityQuery, words: &str) -> String {
+/// Narrows a full-text query to an owner, a tree and some months, by the words that stand for these in the index. The
+/// rows are compared as well.
+fn within(scope: &Scope, query: &EntityQuery, words: &str, months: Option<Vec<i64>>) -> String {
     let noun = query.records.kind().as_str();
-    let of = |place: &str| {
-        let word: String = format!("{noun}/{place}").bytes().map(|byte| format!("{byte:02x}")).collect();
-        format!("scope : \"{word}\" AND ")
+    let word = |place: String| {
+        let digits: String = format!("{noun}{place}").bytes().map(|byte| format!("{byte:02x}")).collect();
+        format!("\"{digits}\"")
     };
-    let owner = scope.owner().map(|owner| of(owner.as_str())).unwrap_or_default();
-    let tree = query.root.map(|root| of(&root.to_string())).unwrap_or_default();
-    format!("{owner}{tree}text : ({words})")
+    let owner = scope.owner().map(|owner| word(format!("/{owner}")));
+    let tree = query.root.map(|root| word(format!("/{root}")));
+    let months = months.map(|months| {
+        let words: Vec<String> = months.into_iter().map(|month| word(format!("@{month}"))).collect();
+        format!("({})", words.join(" OR "))
+    });
+    let places = [owner, tree, months].into_iter().flatten().map(|place| format!("scope : {place} AND "));
+    format!("{}text : ({words})", places.collect::<String>())
 }
 
 /// Returns a full-text query for entities with all of these words, the last one as a prefix; none if there

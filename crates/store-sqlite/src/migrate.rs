@@ -45,6 +45,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0036_active_agents.sql"),
     include_str!("../migrations/0037_numbers.sql"),
     include_str!("../migrations/0038_switches.sql"),
+    include_str!("../migrations/0039_search_within_a_time.sql"),
 ];
 
 /// The application id that marks a database of this program: `Ento`.

@@ -154,8 +154,8 @@ pub struct EntityQuery {
     pub with_texts: bool,
     /// Those that are due soonest first, then those that are never due, oldest first. Only for questions.
     pub soonest_first: bool,
-    /// Which page. With `text` and unless it is newest first, only its `limit` counts: the best matches are
-    /// returned.
+    /// Which page. With `text` and unless it is newest first, only its `limit` counts: the best of the
+    /// [latest matches](crate::words::RANKED) are returned.
     pub page: Page,
 }
 

@@ -3,6 +3,10 @@
 
 pub use entourage_types::{sought_words, tokens};
 
+/// A search for the best matches looks at so many, the latest ones: words that everything has would otherwise cost more
+/// with all that is on record.
+pub const RANKED: u32 = 1_000;
+
 /// The words of a search in titles: at most eight.
 pub fn title_words(text: &str) -> impl Iterator<Item = &str> {
     text.split_whitespace().take(8)

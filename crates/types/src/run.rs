@@ -90,6 +90,8 @@ words! {
         SameTool => "same_tool",
         /// It went round in circles: the same happened too many times in a row.
         Stalled => "stalled",
+        /// Nothing of it changed for too long: it was given up, without a result.
+        Stale => "stale",
         /// The limit of a run's own history.
         MaxHistory => "max_history",
         /// The limit of working time.

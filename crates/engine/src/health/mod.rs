@@ -21,7 +21,7 @@ use std::{
 use entourage_types::{AgentId, HealthAct, Task, Time};
 
 use crate::{Engine, run::Neglect};
-use open::OpenRun;
+use open::{OpenRun, OpenRuns};
 
 /// How many ended activations are kept for the next report.
 const MOST_CUT: usize = 1000;
@@ -97,15 +97,19 @@ enum Remedy {
     Forget(Task),
 }
 
-/// The policy of an engine, and what its watchdog did since the last round.
+/// The policy of an engine, and what the next round begins with.
 pub(crate) struct Health {
     policy: HealthPolicy,
+    /// What the watchdog did since the last round. The runs themselves are on record, with why they ended: this only tells
+    /// the operator, and is gone with the process.
     cut: Mutex<Vec<(AgentId, Time)>>,
+    /// Behind which agent the next round looks for tasks that ended long ago. A new process begins with the first one.
+    looked_to: Mutex<Option<AgentId>>,
 }
 
 impl Health {
     pub(crate) fn new(policy: HealthPolicy) -> Self {
-        Self { policy, cut: Mutex::default() }
+        Self { policy, cut: Mutex::default(), looked_to: Mutex::default() }
     }
 
     /// How long an activation may be at work.
@@ -126,9 +130,15 @@ impl Health {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Forgets these, which a round has reported.
-    fn reported(&self, some: usize) {
-        self.cut.lock().unwrap_or_else(PoisonError::into_inner).drain(..some);
+    /// Behind which agent a round looks for tasks that ended long ago.
+    fn looked_to(&self) -> Option<AgentId> {
+        *self.looked_to.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a round is done: it has reported so many ended activations, and has looked for tasks up to this agent.
+    fn round_done(&self, cuts: usize, looked_to: Option<AgentId>) {
+        self.cut.lock().unwrap_or_else(PoisonError::into_inner).drain(..cuts);
+        *self.looked_to.lock().unwrap_or_else(PoisonError::into_inner) = looked_to;
     }
 }
 

@@ -2,13 +2,20 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use entourage_store::RunQuery;
-use entourage_types::{Agent, AgentId, Run, Scope, Status, Task, Time, WaitingOn};
+use entourage_store::{AgentQuery, Page, RunQuery};
+use entourage_types::{Agent, AgentId, Run, Scope, ShownStatus, Status, Task, WaitingOn};
 
 use crate::{
     Engine, Result,
     pages::{DueWakeups, pages},
 };
+
+/// The open runs of created tasks and of permanent agents that a rule may have something to do about, and whom something
+/// wakes now.
+pub(super) struct OpenRuns {
+    pub(super) runs: Vec<OpenRun>,
+    pub(super) due: HashSet<AgentId>,
+}
 
 /// An open run, and its agent.
 #[derive(Debug, Clone)]
@@ -18,51 +25,43 @@ pub(super) struct OpenRun {
     /// Whether it works on a task that was created with `create_task`; otherwise it is that of a permanent agent, which
     /// a person talks to.
     pub(super) is_task: bool,
-    /// Whether something wakes its agent now.
-    pub(super) is_due: bool,
 }
 
-impl OpenRun {
-    /// Whether its agent waits for its next attempt at a model call.
-    pub(super) fn is_paused(&self) -> bool {
-        self.agent.waiting_on == Some(WaitingOn::Retry)
-    }
-
-    /// Whether its agent goes on when a person wants it to.
-    pub(super) fn is_a_persons(&self) -> bool {
-        matches!(self.agent.waiting_on, Some(WaitingOn::User | WaitingOn::Resume))
-    }
-
-    /// Whether its agent has not changed since before this time.
-    pub(super) fn is_unchanged_since(&self, time: Time) -> bool {
-        self.agent.updated <= time
-    }
+/// Whether an agent waits for its next attempt at a model call.
+pub(super) fn is_paused(agent: &Agent) -> bool {
+    agent.waiting_on == Some(WaitingOn::Retry)
 }
 
-/// All open runs of created tasks and of permanent agents.
-pub(super) async fn all(engine: &Engine) -> Result<Vec<OpenRun>> {
-    let mut found = Vec::new();
+/// Whether an agent goes on when a person wants it to.
+pub(super) fn is_a_persons(agent: &Agent) -> bool {
+    matches!(agent.waiting_on, Some(WaitingOn::User | WaitingOn::Resume))
+}
+
+/// All of them. Most agents with an open run have changed lately: of these only the agent is read, a page at a time.
+pub(super) async fn all(engine: &Engine) -> Result<OpenRuns> {
+    let policy = engine.health();
+    let since = engine.now() - policy.stale_task.min(policy.stale_goal);
+    let mut runs = Vec::new();
     for kind in kinds(engine) {
-        let query = RunQuery { kind: Some(kind), open: true, ..RunQuery::default() };
-        let mut pages = pages(&**engine.store(), &Scope::All, query);
-        while let Some(page) = pages.next().await? {
-            for run in page {
-                found.extend(look(engine, run).await?);
+        for status in [ShownStatus::Running, ShownStatus::Waiting] {
+            let (kind, status) = (Some(kind.clone()), Some(status));
+            let query = AgentQuery { kind, status, ..AgentQuery::default() };
+            let mut pages = pages(&**engine.store(), &Scope::All, query);
+            while let Some(page) = pages.next().await? {
+                for agent in page.into_iter().filter(|agent| is_paused(agent) || agent.updated <= since) {
+                    runs.extend(look(engine, agent).await?);
+                }
             }
         }
     }
-    let mut suspects: HashSet<AgentId> = found.iter().map(|open| open.agent.id).collect();
     let mut due = HashSet::new();
-    if !suspects.is_empty() {
+    if !runs.is_empty() {
         let mut pages = pages(&**engine.store(), &Scope::All, DueWakeups(engine.now()));
         while let Some(page) = pages.next().await? {
-            due.extend(page.into_iter().filter_map(|wakeup| suspects.take(&wakeup.agent)));
+            due.extend(page.into_iter().map(|wakeup| wakeup.agent));
         }
     }
-    for open in &mut found {
-        open.is_due = due.contains(&open.agent.id);
-    }
-    Ok(found)
+    Ok(OpenRuns { runs, due })
 }
 
 /// The names of the permanent kinds, and of those that work on created tasks.
@@ -77,13 +76,15 @@ fn kinds(engine: &Engine) -> BTreeSet<String> {
     names
 }
 
-/// An open run with its agent; none if it is none of those that health looks at.
-async fn look(engine: &Engine, run: Run) -> Result<Option<OpenRun>> {
-    let Some(agent) = engine.store().agent(&Scope::All, run.agent).await? else { return Ok(None) };
+/// The open run of an agent; none if it is none of those that health looks at.
+async fn look(engine: &Engine, agent: Agent) -> Result<Option<OpenRun>> {
+    let page = Page { limit: 1, ..Page::default() };
+    let query = RunQuery { agent: Some(agent.id), open: true, page, ..RunQuery::default() };
+    let Some(run) = engine.store().runs(&Scope::All, query).await?.pop() else { return Ok(None) };
     let is_permanent = engine.kinds().get(&agent.kind).is_some_and(|kind| kind.permanent);
     let is_task = !agent.works_for.is_person() && works_on_created(engine, &run).await?;
     let is_seen = is_task || (is_permanent && agent.works_for.is_person());
-    Ok(is_seen.then_some(OpenRun { agent, run, is_task, is_due: false }))
+    Ok(is_seen.then_some(OpenRun { agent, run, is_task }))
 }
 
 /// Whether a run works on an open task that its assigner created with `create_task`.

@@ -3,12 +3,12 @@
 
 use entourage_types::{HealthAct, Retry, Scope, Step, StepState, Time};
 
-use super::{Finding, HealthReport, OpenRun, Remedy, said};
+use super::{Finding, HealthReport, OpenRun, OpenRuns, Remedy, open, said};
 use crate::{Engine, Result, run::Neglect};
 
-pub(super) async fn find(engine: &Engine, open: &[OpenRun]) -> Result<Vec<Finding>> {
+pub(super) async fn find(engine: &Engine, open: &OpenRuns) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
-    for task in open.iter().filter(|open| open.is_task && open.is_paused()) {
+    for task in open.runs.iter().filter(|run| run.is_task && open::is_paused(&run.agent)) {
         let steps = engine.store().steps(&Scope::All, task.run.id).await?;
         let retry = |step: &Step| match &step.state {
             // One that waits for room in a budget waits for a person.
@@ -16,7 +16,7 @@ pub(super) async fn find(engine: &Engine, open: &[OpenRun]) -> Result<Vec<Findin
             _ => None,
         };
         if let Some((since, retry)) = steps.iter().find_map(retry) {
-            found.extend(judge(engine, task, since, &retry));
+            found.extend(judge(engine, open, (task, since), &retry));
         }
     }
     Ok(found)
@@ -24,7 +24,7 @@ pub(super) async fn find(engine: &Engine, open: &[OpenRun]) -> Result<Vec<Findin
 
 /// What is done about a task that is paused since this time. One whose time has come is tried before it can expire: the
 /// process may have been away.
-fn judge(engine: &Engine, task: &OpenRun, since: Time, retry: &Retry) -> Option<Finding> {
+fn judge(engine: &Engine, all: &OpenRuns, (task, since): (&OpenRun, Time), retry: &Retry) -> Option<Finding> {
     let now = engine.now();
     let expire = engine.health().expire;
     let finding = |what, why, remedy| {
@@ -33,7 +33,7 @@ fn judge(engine: &Engine, task: &OpenRun, since: Time, retry: &Retry) -> Option<
     };
     if retry.due <= now {
         let why = format!("its next attempt is due since {}", retry.due);
-        let remedy = if task.is_due { Remedy::None } else { Remedy::Wake(task.clone()) };
+        let remedy = if all.due.contains(&task.agent.id) { Remedy::None } else { Remedy::Wake(task.clone()) };
         return finding(HealthAct::Retried, why, remedy);
     }
     if now.since(since) < expire {

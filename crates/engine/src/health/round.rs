@@ -4,7 +4,7 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{HealthAct, JobRun, Scope, Time, Wakeup};
 
-use super::{Finding, HealthRound, OpenRun, Remedy, cut, finished, open, paused, stale};
+use super::{Finding, HealthRound, OpenRun, Remedy, cut, finished, finished::Finished, open, paused, stale};
 use crate::{Engine, Result};
 
 /// The name of the record.
@@ -51,7 +51,7 @@ impl Engine {
         // Two at once would report what the other did.
         let _alone = self.inner.job_lock.lock().await;
         let began = self.now();
-        let found = self.unhealthy().await?;
+        let Finished { found, last } = self.unhealthy().await?;
         let cuts = found.iter().filter(|finding| finding.report.what == HealthAct::Cut).count();
         let mut reports = Vec::new();
         for Finding { mut report, remedy } in found {
@@ -75,20 +75,21 @@ impl Engine {
         }
         let round = HealthRound { is_dry, reports };
         if !is_dry {
-            self.inner.health.reported(cuts);
+            self.inner.health.round_done(cuts, last);
             self.record_round(began, &round).await?;
         }
         Ok(round)
     }
 
-    /// What the rules find at this moment.
-    async fn unhealthy(&self) -> Result<Vec<Finding>> {
+    /// What the rules find at this moment, and how far they have looked for what has ended.
+    async fn unhealthy(&self) -> Result<Finished> {
         let open = open::all(self).await?;
         let mut found = cut::find(self);
         found.extend(paused::find(self, &open).await?);
-        found.extend(stale::find(self, &open));
-        found.extend(finished::find(self).await?);
-        Ok(found)
+        found.extend(stale::find(self, &open).await?);
+        let finished = finished::find(self, self.inner.health.looked_to()).await?;
+        found.extend(finished.found);
+        Ok(Finished { found, last: finished.last })
     }
 
     /// Does what a rule found necessary. Returns false if it is not any more.

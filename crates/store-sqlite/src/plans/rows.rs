@@ -228,6 +228,23 @@ pub(super) fn database_with_notes_of_two(own: u32, others: u32) -> (tempfile::Te
     (directory, connection)
 }
 
+/// The day on which the last notes of a [`database_with_notes_within`] changed, in days since 1970.
+pub(super) const TODAY: u32 = 20_000;
+
+/// The same of an agent that wrote some of its notes long ago, on one day, and as many as `latest` today.
+pub(super) fn database_with_notes_within(long_ago: u32, latest: u32) -> (tempfile::TempDir, Connection) {
+    let (directory, connection) = database();
+    for (what, notes, day) in [("old", long_ago, TODAY - 400), ("new", latest, TODAY)] {
+        let columns = "kind, id, owner, root, parent, status, created, updated, body, text";
+        let (tree, at) = (tree_id(1), u64::from(day) * 24 * 60 * 60 * 1_000_000);
+        let values = format!(
+            "'note', 'note_{what}_' || i, 'local', '{tree}', '{tree}', 'kept', 1, {at}, '{{}}', 'trains to place ' || i"
+        );
+        insert(&connection, notes, "entities", columns, &values);
+    }
+    (directory, connection)
+}
+
 fn add_notes(connection: &Connection, owner: &str, notes: u32) {
     let columns = "kind, id, owner, status, created, updated, body, text";
     let id = if owner == "local" { "note_".to_owned() } else { format!("note_{owner}_") };

@@ -1,15 +1,17 @@
 //! What pages cost with conditions that no index serves, and searches, and sums: they read up to where the page ends,
 //! and nothing of what is behind or below.
 
-use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery};
-use entourage_types::{AgentId, Note, NoteStatus, Scope, ShownStatus, StopReason, WaitingOn};
+use entourage_store::{AgentQuery, EntityQuery, Page, RunQuery, words::RANKED};
+use entourage_types::{
+    AgentId, Note, NoteStatus, Scope, ShownStatus, StopReason, Time, Timeframe, WaitingOn,
+};
 use rusqlite::Connection;
 
 use super::{
     own,
     rows::{
-        database_with_ended_rows, database_with_notes, database_with_notes_of_two,
-        database_with_notes_of_two_trees, database_with_tree, ended_id, tree_id,
+        TODAY, database_with_ended_rows, database_with_notes, database_with_notes_of_two,
+        database_with_notes_of_two_trees, database_with_notes_within, database_with_tree, ended_id, tree_id,
     },
     steps_of, up_to,
 };
@@ -165,6 +167,24 @@ fn a_page_of_a_search_reads_no_match_behind_its_end() {
 }
 
 #[test]
+fn the_best_matches_are_sought_among_the_latest() {
+    let [(_few, mut few), (_many, mut many)] = [database_with_notes(2 * RANKED), database_with_notes(MANY)];
+    let query = EntityQuery {
+        text: Some("trains to pla".into()),
+        page: Page { limit: 5, ..Page::default() },
+        ..EntityQuery::records::<Note>()
+    };
+    let steps = |connection: &mut Connection| {
+        steps_of(connection, |connection| {
+            assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 5);
+        })
+    };
+    let (before, after) = (steps(&mut few), steps(&mut many));
+    // The index of words itself has more parts to read where it is larger.
+    assert!(before > 0 && after <= before + 2_000, "{before} steps with few, {after} with many");
+}
+
+#[test]
 fn a_search_reads_no_match_of_another_owner() {
     let [(_few, mut few), (_many, mut many)] =
         [database_with_notes_of_two(20, FEW), database_with_notes_of_two(20, MANY)];
@@ -202,5 +222,37 @@ fn a_search_of_one_agent_reads_no_match_of_another_tree() {
         let (before, after) = (steps(&mut few), steps(&mut many));
         // The index of words itself has more parts to read where it is larger.
         assert!(before > 0 && after <= before * 2 + 200, "{before} steps beside few, {after} beside many");
+    }
+}
+
+#[test]
+fn a_search_within_a_time_reads_no_match_from_before() {
+    let [(_few, mut few), (_many, mut many)] =
+        [database_with_notes_within(200, 10), database_with_notes_within(20_000, 10)];
+    let now = Time::from_micros(i64::from(TODAY) * 24 * 60 * 60 * 1_000_000);
+    for timeframe in [Timeframe::LastDay, Timeframe::LastWeek, Timeframe::LastMonth, Timeframe::LastYear] {
+        for newest_first in [false, true] {
+            let page = Page { newest_first, limit: 50, ..Page::default() };
+            let query = EntityQuery {
+                text: Some("trains to pla".into()),
+                since: timeframe.since(now),
+                root: root(),
+                parent: root().map(Into::into),
+                page,
+                ..EntityQuery::records::<Note>()
+            };
+            let steps = |connection: &mut Connection| {
+                steps_of(connection, |connection| {
+                    assert_eq!(entities::list(connection, &own(), &query).unwrap().len(), 10);
+                })
+            };
+            let (before, after) = (steps(&mut few), steps(&mut many));
+            // The index of words itself has more parts to read where it is larger.
+            let what = format!("{timeframe}, newest first: {newest_first}");
+            assert!(
+                before > 0 && after <= before * 2 + 200,
+                "{before} steps after few, {after} after many: {what}"
+            );
+        }
     }
 }

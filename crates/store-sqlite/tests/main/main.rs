@@ -19,3 +19,4 @@ mod opening;
 mod plans;
 mod usage;
 mod views;
+mod words_of_months;

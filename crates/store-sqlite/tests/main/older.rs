@@ -5,7 +5,7 @@ use std::path::Path;
 use entourage_types::AgentId;
 use rusqlite::Connection;
 
-pub(crate) const MIGRATIONS: [&str; 38] = [
+pub(crate) const MIGRATIONS: [&str; 39] = [
     include_str!("../../migrations/0001_first.sql"),
     include_str!("../../migrations/0002_less_written.sql"),
     include_str!("../../migrations/0003_usage.sql"),
@@ -44,6 +44,7 @@ pub(crate) const MIGRATIONS: [&str; 38] = [
     include_str!("../../migrations/0036_active_agents.sql"),
     include_str!("../../migrations/0037_numbers.sql"),
     include_str!("../../migrations/0038_switches.sql"),
+    include_str!("../../migrations/0039_search_within_a_time.sql"),
 ];
 
 /// Writes a root agent of this id into a database of version 2 or later.
@@ -68,7 +69,7 @@ pub(crate) fn undo_later(file: &Connection) {
          DROP TABLE budgets; DROP TABLE reservations;
          ALTER TABLE wakeups DROP COLUMN schedule;
          DROP TRIGGER entity_text_added; DROP TRIGGER entity_text_dropped; DROP TRIGGER entity_text_changed;
-         DROP TABLE entity_text; ALTER TABLE entities DROP COLUMN scope;
+         DROP TABLE text_months; DROP TABLE entity_text; ALTER TABLE entities DROP COLUMN scope;
          CREATE VIRTUAL TABLE entity_text USING fts5 (
              text, content = 'entities', content_rowid = 'n', tokenize = 'unicode61 remove_diacritics 2'
          );",

@@ -1,14 +1,14 @@
 //! Entities: written as a whole, found by tree, agent, status and words.
 
 use entourage_types::{
-    Agent, Entity, EntityKind, Learning, LearningStatus, Note, Owner, Record, Scope, Status, Task,
+    Agent, AgentId, Entity, EntityKind, Learning, LearningStatus, Note, Owner, Record, Scope, Status, Task,
 };
 
 use super::{
     Backing,
     sample::{at, new_child, new_root, note, owner, request, stranger, task},
 };
-use crate::{Commit, EntityQuery, Error, Page, Result, Store, Write};
+use crate::{Commit, EntityQuery, Error, Page, Result, Store, Write, words::RANKED};
 
 async fn keep(store: &impl Store, entity: &Entity) -> Result<()> {
     store.commit(Commit::new(at(1)).write(Write::entity(entity.clone()))).await.map(|_| ())
@@ -183,6 +183,33 @@ pub async fn search_finds_by_words(place: impl Backing) -> Result<()> {
     let kept = EntityQuery::in_status::<Learning>(LearningStatus::Kept);
     let kept = EntityQuery { text: Some("spade".to_owned()), ..kept };
     assert_eq!(ids(&store, &Scope::All, kept).await?, ["new"]);
+    Ok(())
+}
+
+/// The best match is sought among the latest ones: an earlier one is not found, unless other conditions leave fewer.
+pub async fn search_finds_the_best_of_the_latest(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (agent, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    keep_notes(&store, &agent, &[("Best", "spade spade spade")]).await?;
+    let add = async |agent: &Agent, notes: u32| {
+        let mut commit = Commit::new(at(1));
+        for _ in 0..notes {
+            commit.push(Write::record(&note(agent, "Shed", "the spade is in the shed"))?);
+        }
+        store.commit(commit).await
+    };
+    let best = async |root: Option<AgentId>| -> Result<String> {
+        let page = Page { limit: 1, ..Page::default() };
+        let text = Some("spade".to_owned());
+        let query = EntityQuery { text, root, page, ..EntityQuery::records::<Note>() };
+        let found = store.entities(&Scope::Owner(owner()), query).await?;
+        Ok(Note::from_entity(&found[0])?.title)
+    };
+    add(&other, RANKED - 1).await?;
+    assert_eq!(best(None).await?, "Best");
+    add(&other, 1).await?;
+    assert_eq!(best(None).await?, "Shed");
+    assert_eq!(best(Some(agent.id)).await?, "Best");
     Ok(())
 }
 

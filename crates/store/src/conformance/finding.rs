@@ -2,8 +2,8 @@
 //! name, questions by when they are due, and pages that end at a given row.
 
 use entourage_types::{
-    Agent, AgentId, DocumentHead, EventName, Note, NoteId, Owner, Project, ProjectId, Question, Run, RunId,
-    Scope, ShownStatus, Status, StopReason, WaitingOn,
+    Agent, AgentId, DocumentHead, EventName, Note, NoteId, Owner, Project, ProjectId, Question, Record as _,
+    Run, RunId, Scope, ShownStatus, Status, StopReason, WaitingOn,
 };
 
 use super::{
@@ -87,6 +87,64 @@ pub async fn records_are_found_by_when_they_last_changed(place: impl Backing) ->
             let found: Vec<NoteId> = found.iter().map(|note| note.id).rev().collect();
             assert_eq!(found, notes[expected], "since {since}");
         }
+    }
+    Ok(())
+}
+
+/// Records that last changed in other months are found by words since any time, also those that changed in another month
+/// than before, and none that was removed.
+pub async fn records_of_months_are_found_by_words_since_a_time(place: impl Backing) -> Result<()> {
+    let day = |day: u64| at(day * 24 * 60 * 60 * 1_000_000);
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let notes =
+        [0, 29, 45, 200, 400, 401].map(|nth| Note { created: day(nth), ..note(&root, "Prices", "trains") });
+    for note in &notes {
+        store.commit(Commit::new(note.created).write(Write::record(note)?)).await?;
+    }
+    // Which of the notes are found by a word since a day, whatever comes first.
+    let found = async |words: &str, since: u64| -> Result<Vec<usize>> {
+        let mut found = Vec::new();
+        for newest_first in [false, true] {
+            let query = RecordFilter::<Note> {
+                since: Some(day(since)),
+                words: Some(words.to_owned()),
+                page: Page { newest_first, ..Page::default() },
+                ..RecordFilter::default()
+            };
+            let ids = (&store as &dyn Store).records(&ann(), query).await?.into_iter().map(|note| note.id);
+            let mut nths: Vec<_> = ids.map(|id| notes.iter().position(|note| note.id == id)).collect();
+            nths.sort_unstable();
+            found.push(nths.into_iter().flatten().collect());
+        }
+        assert_eq!(found[0], found[1], "`{words}` since day {since}, best first and newest first");
+        Ok(found.remove(0))
+    };
+    for (since, first) in
+        [(0, 0), (1, 1), (30, 2), (45, 2), (46, 3), (200, 3), (201, 4), (401, 5), (402, 6), (4_000, 6)]
+    {
+        let expected: Vec<usize> = (first..notes.len()).collect();
+        assert_eq!(found("trains", since).await?, expected, "since day {since}");
+    }
+    let change = async |nth: usize, on: u64, content: &str| -> Result<()> {
+        let changed = Note { created: day(on), content: content.to_owned(), ..notes[nth].clone() };
+        store.commit(Commit::new(day(500)).write(Write::record(&changed)?)).await.map(drop)
+    };
+    change(0, 430, "trains").await?;
+    change(1, 500, "ships").await?;
+    change(2, 45, "ships").await?;
+    let removes = Write::PruneEntity(Note::KIND, notes[4].id.to_string());
+    store.commit(Commit::new(day(500)).write(removes)).await?;
+    for (words, since, expected) in [
+        ("trains", 0, vec![0, 3, 5]),
+        ("ships", 0, vec![1, 2]),
+        ("ships", 46, vec![1]),
+        ("trains", 401, vec![0, 5]),
+        ("trains", 430, vec![0]),
+        ("prices", 431, vec![1]),
+        ("prices", 501, vec![]),
+    ] {
+        assert_eq!(found(words, since).await?, expected, "`{words}` since day {since}");
     }
     Ok(())
 }

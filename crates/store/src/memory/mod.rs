@@ -22,7 +22,7 @@ use tokio::sync::broadcast;
 use crate::{
     AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Page,
     Result, RunCount, RunQuery, SpentBy, Store, Subtree, Sums, UsageQuery,
-    words::{due_first, has_words},
+    words::{RANKED, due_first, has_words},
 };
 use rows::Rows;
 
@@ -282,12 +282,14 @@ impl Store for MemoryStore {
         let Some(text) = &query.text else {
             return page(of_kind, scope, &query.page, fits).map(bare);
         };
+        let fits = |entity: &Entity| fits(entity) && search::finds(entity, text);
         if query.page.newest_first {
-            let fits = |entity: &Entity| fits(entity) && search::finds(entity, text);
             return page(of_kind, scope, &query.page, fits).map(bare);
         }
-        let all = Page { limit: u32::MAX, ..Page::default() };
-        let mut found = search::best(page(of_kind, scope, &all, fits)?, text);
+        let latest = Page { limit: RANKED, newest_first: true, ..Page::default() };
+        let mut latest = page(of_kind, scope, &latest, fits)?;
+        latest.reverse();
+        let mut found = search::best(latest, text);
         found.truncate(query.page.limit as usize);
         let found = bare(found);
         Ok(found)

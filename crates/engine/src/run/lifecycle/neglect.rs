@@ -10,7 +10,7 @@ use crate::run::{Run, lifecycle::close::Ending};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Neglect {
     /// Nothing of its agent changed for too long. Nobody learns a result that it did not have.
-    Stalled {
+    Stale {
         /// What happened, for people.
         text: String,
     },
@@ -26,10 +26,10 @@ pub(crate) enum Neglect {
 impl From<Neglect> for Ending {
     fn from(neglect: Neglect) -> Self {
         match neglect {
-            Neglect::Stalled { text } => Self {
+            Neglect::Stale { text } => Self {
                 status: Status::Succeeded,
                 tasks: Status::Succeeded,
-                reason: StopReason::Stalled,
+                reason: StopReason::Stale,
                 result: TaskResult::Text(format!("It ended without a result: {text}")),
                 cause: Some(text),
             },
@@ -47,10 +47,6 @@ impl From<Neglect> for Ending {
 impl Run<'_> {
     /// Ends the run of an agent that nobody is to wait for any longer.
     pub(crate) async fn close_neglected(&mut self, neglect: Neglect) -> Result<(), StoreError> {
-        if let Neglect::Stalled { text } = &neglect {
-            // The run has no result, whatever its tasks say.
-            self.record.set_error(text.clone());
-        }
         let awaited = self.tasks_of_calls(false).await?;
         let dropped = awaited.into_iter().map(|task| (task, Action::Stop)).collect();
         self.end_with(neglect.into(), dropped).await

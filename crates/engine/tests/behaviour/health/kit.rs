@@ -1,9 +1,17 @@
 //! Goals, and tasks that do what their instructions say: answer, rest for a day, or be put off by a closed gate.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
-use entourage_engine::{Client, HealthReport, Kinds, NewGoal, Page};
+use async_trait::async_trait;
+use entourage_engine::{Client, Engine, HealthReport, Kinds, NewGoal, Page};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
+use entourage_store::{Layered, Result, Store, StoreLayer};
 use entourage_testkit::{World, WorldBuilder, quiet};
 use entourage_types::{
     Agent, AgentId, CreatedTasks, HealthAct, Kind, OnTaskEnd, Owner, Sessions, Status, Task,
@@ -127,4 +135,33 @@ pub(super) async fn round(world: &World) -> Vec<(AgentId, HealthAct)> {
 
 pub(super) fn done(reports: &[HealthReport]) -> Vec<(AgentId, HealthAct)> {
     reports.iter().map(|report| (report.agent, report.what)).collect()
+}
+
+/// Counts the calls of a store.
+#[derive(Clone, Default)]
+pub(super) struct Calls(Arc<AtomicU64>);
+
+impl Calls {
+    pub(super) fn so_far(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl StoreLayer for Calls {
+    async fn pass(&self) -> Result<()> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+/// An engine over a store, by the clock of a world, that only does rounds; and the calls that it makes.
+pub(super) fn counted(store: &Arc<dyn Store>, world: &World) -> (Engine, Calls) {
+    let calls = Calls::default();
+    let store = Arc::new(Layered::new(Arc::clone(store), calls.clone()));
+    let engine = Engine::builder(store, Arc::new(ScriptedModel::new([])))
+        .kinds(kinds(OnTaskEnd::Quiet))
+        .clock(Arc::new(world.clock().clone()))
+        .build();
+    (engine, calls)
 }

@@ -4,3 +4,4 @@ mod kit;
 mod prune;
 mod rounds;
 mod rules;
+mod scale;

@@ -1,18 +1,11 @@
 //! Tasks that ended long ago are forgotten in the living tree of their goal.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicU64, Ordering},
-};
-
-use async_trait::async_trait;
-use entourage_engine::{Engine, Error};
-use entourage_llm::ScriptedModel;
-use entourage_store::{Layered, Result, StoreLayer};
+use entourage_engine::{Error, NewSchedule};
 use entourage_testkit::World;
-use entourage_types::{AgentId, EventBody, HealthAct, OnTaskEnd, Scope, Status, Task};
+use entourage_types::{AgentId, EventBody, HealthAct, OnTaskEnd, Recurrence, Scope, Status, Task, Trigger};
+use serde_json::Value;
 
-use super::kit::{DAY, SECOND, done, in_status, kinds, person, round, task, tasks, world};
+use super::kit::{DAY, SECOND, counted, done, in_status, person, round, task, tasks, world};
 use crate::kit::eventually;
 
 /// Gives the goal's agent so many more tasks, and waits until they have ended.
@@ -60,16 +53,30 @@ async fn a_task_is_forgotten_fifteen_days_after_its_end_and_its_events_stay_in_o
     assert_eq!(world.audit().await, []);
 }
 
-/// Counts the calls of a store.
-#[derive(Clone, Default)]
-struct Calls(Arc<AtomicU64>);
-
-#[async_trait]
-impl StoreLayer for Calls {
-    async fn pass(&self) -> Result<()> {
-        self.0.fetch_add(1, Ordering::SeqCst);
-        Ok(())
-    }
+/// A task whose agent will work again stays, and none of the others waits for that.
+///
+/// Shows: S4-R127.
+#[tokio::test]
+async fn a_task_with_a_schedule_is_passed_over_until_that_has_ended() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let (goal, first) = task(&world, "Find it.", Status::Succeeded).await;
+    let second = give(&world, goal, 1).await.pop().unwrap();
+    let client = person(&world);
+    let yearly = NewSchedule {
+        agent: first.to,
+        text: "Look again.".into(),
+        trigger: Trigger { name: "look".into(), payload: Value::Null, schedule: None },
+        first: Some(world.client().agent(goal).await.unwrap().updated + 365 * DAY),
+        recurrence: Recurrence::Once,
+    };
+    let schedule = client.schedule(yearly, None).await.unwrap();
+    world.clock().advance(16 * DAY);
+    assert_eq!(round(&world).await, [(second.to, HealthAct::Pruned)]);
+    assert_eq!(round(&world).await, [], "it is not tried in vain");
+    assert_eq!(tasks(&world, goal).await.iter().map(|task| task.id).collect::<Vec<_>>(), [first.id]);
+    client.end_schedule(schedule.id).await.unwrap();
+    assert_eq!(round(&world).await, [(first.to, HealthAct::Pruned)]);
+    assert_eq!(world.audit().await, []);
 }
 
 /// However many tasks a goal has had, a round reads as much as at first, and nothing is left but a line for each.
@@ -79,17 +86,14 @@ impl StoreLayer for Calls {
 async fn a_round_reads_no_more_after_many_tasks_than_after_one() {
     let world = world(OnTaskEnd::Quiet).start().await;
     let (goal, _) = task(&world, "Find it.", Status::Succeeded).await;
-    let calls = Calls::default();
-    let store = Arc::new(Layered::new(Arc::clone(world.store()), calls.clone()));
-    let engine = Engine::builder(store, Arc::new(ScriptedModel::new([])))
-        .kinds(kinds(OnTaskEnd::Quiet))
-        .clock(Arc::new(world.clock().clone()))
-        .build();
+    let (engine, calls) = counted(world.store(), &world);
     let reads = async || {
-        let before = calls.0.load(Ordering::SeqCst);
+        let before = calls.so_far();
         let reports = engine.health_round(false).await.unwrap().reports;
-        (done(&reports).len(), calls.0.load(Ordering::SeqCst) - before)
+        (done(&reports).len(), calls.so_far() - before)
     };
+    world.clock().advance(16 * DAY);
+    assert_eq!(reads().await.0, 1);
     let (_, first) = reads().await;
     for _ in 0..3 {
         give(&world, goal, 20).await;

@@ -101,9 +101,9 @@ impl Neglected {
         assert_eq!(status(&self.paused).await.unwrap().0, Status::Cancelled);
         let (stale, run) = status(&self.stale).await.unwrap();
         let reason = world.client().run(run.unwrap()).await.unwrap().stop_reason;
-        assert_eq!((stale, reason), (Status::Succeeded, Some(StopReason::Stalled)));
+        assert_eq!((stale, reason), (Status::Succeeded, Some(StopReason::Stale)));
         let runs = world.client().runs(self.goal, Page::default()).await.unwrap();
-        assert_eq!(runs.iter().map(|run| run.stop_reason).collect::<Vec<_>>(), [Some(StopReason::Stalled)]);
+        assert_eq!(runs.iter().map(|run| run.stop_reason).collect::<Vec<_>>(), [Some(StopReason::Stale)]);
         assert_eq!(in_status(&world, self.goal, Status::Succeeded).await.stop_reason, None);
         assert_eq!(round(&world).await, []);
         eventually("no job finds anything", || world.inconsistencies(), Vec::is_empty).await;

@@ -94,7 +94,7 @@ async fn a_task_of_which_nothing_changes_for_two_hours_ends_without_a_result() {
             (Status::Succeeded, Some(TaskResult::Text(said.into())))
         );
         let run = world.client().run(stalled.run.unwrap()).await.unwrap();
-        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Stalled)));
+        assert_eq!((run.status, run.stop_reason), (Status::Succeeded, Some(StopReason::Stale)));
         answered(&world, &task, on_end).await;
         assert_eq!(round(&world).await, [], "once");
         // The time that it waited for comes, and finds nothing to do.
@@ -136,14 +136,50 @@ async fn a_goal_of_which_nothing_changes_for_six_hours_goes_back_to_rest() {
     let rested = world.client().agent(resting).await.unwrap();
     assert_eq!((rested.status, rested.stop_reason), (Status::Succeeded, None));
     let run = world.client().runs(resting, Page::default()).await.unwrap().remove(0);
-    assert_eq!(run.stop_reason, Some(StopReason::Stalled));
+    assert_eq!(run.stop_reason, Some(StopReason::Stale));
     // It takes up the next message.
     person(&world).send(resting, "Hello?", None).await.unwrap();
     let runs = async || world.client().runs(resting, Page::default()).await.unwrap();
     let answered = eventually("it answers", runs, |runs| runs.len() == 2).await;
-    assert_eq!(answered[0].stop_reason, Some(StopReason::Stalled));
+    assert_eq!(answered[0].stop_reason, Some(StopReason::Stale));
     in_status(&world, resting, Status::Succeeded).await;
     assert_eq!(world.audit().await, []);
+}
+
+/// Whatever a goal's agent waits for: it has not been left, as long as a task of it goes on.
+///
+/// Shows: S4-R129.
+#[tokio::test]
+async fn a_goal_is_not_stale_while_one_of_its_tasks_is_alive() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let (goal, task) = task(&world, "Be put off.", Status::Waiting).await;
+    person(&world).send(goal, "Rest.", None).await.unwrap();
+    in_status(&world, goal, Status::Waiting).await;
+    world.clock().advance(7 * HOUR);
+    let due = async || world.store().due(world.clock().now(), None, 10).await.unwrap();
+    eventually("the task is put off again", due, Vec::is_empty).await;
+    in_status(&world, task.to, Status::Waiting).await;
+    assert_eq!(round(&world).await, [], "the task waits for its next attempt");
+    person(&world).intervene(task.to, Action::Stop, None).await.unwrap();
+    in_status(&world, task.to, Status::Failed).await;
+    assert_eq!(round(&world).await, [(goal, HealthAct::Rested)]);
+    assert_eq!(world.audit().await, []);
+}
+
+/// A process that was away for hours lets the task go on first, and the goal waits for it.
+///
+/// Shows: S4-R129.
+#[tokio::test]
+async fn a_goal_is_not_stale_while_one_of_its_tasks_is_due() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let (goal, task) = task(&world, "Be put off.", Status::Waiting).await;
+    person(&world).send(goal, "Rest.", None).await.unwrap();
+    in_status(&world, goal, Status::Waiting).await;
+    world.faults().kill();
+    world.clock().advance(7 * HOUR);
+    let operator = world.operator_with(&Faults::default());
+    assert_eq!(done(&operator.health_round(false).await.unwrap().reports), [(task.to, HealthAct::Retried)]);
+    assert_eq!(world.client().agent(goal).await.unwrap().status, Status::Waiting);
 }
 
 /// Agents of other kinds may rest, wait and end as they like, also below one another.

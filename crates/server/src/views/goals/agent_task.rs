@@ -23,7 +23,7 @@ pub(crate) struct AgentTaskView {
     status: TaskState,
     /// What it came to, once it has.
     result: Option<String>,
-    /// Why its agent stopped, once it has: `completed` if by itself, or the limit that it met.
+    /// Why its agent stopped, once it has: `completed` if by itself, the limit that it met, or `stalled`.
     #[schema(value_type = Option<schema::StopReason>)]
     stop_reason: Option<StopReason>,
     /// Where it comes from.
@@ -74,13 +74,12 @@ impl AgentTaskView {
             _ if waiting_on == Some(WaitingOn::Retry) => TaskState::Paused,
             _ => TaskState::Active,
         };
-        let stop_reason = run.and_then(|run| run.stop_reason);
-        // Of a task whose run ended without a result none is claimed.
-        let result = task.result.filter(|_| run.is_none_or(|run| run.error.is_none()));
-        let result = result.and_then(|result| match result {
-            TaskResult::Text(text) => Some(text),
-            TaskResult::Error(_) => None,
-        });
+        let (stop_reason, result) = match (run.and_then(|run| run.stop_reason), task.result) {
+            // What its assigner was answered is no result.
+            (Some(StopReason::Stale), _) => (Some(StopReason::Stalled), None),
+            (reason, Some(TaskResult::Text(text))) => (reason, Some(text)),
+            (reason, Some(TaskResult::Error(_)) | None) => (reason, None),
+        };
         Self {
             id: task.id,
             goal_id: goal,

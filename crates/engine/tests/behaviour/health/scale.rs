@@ -1,0 +1,95 @@
+//! What rounds read where there is much: only what a rule may have something to do about, and of that a bounded part.
+
+use std::sync::Arc;
+
+use entourage_engine::Clock as _;
+use entourage_store::{Commit, MemoryStore, Store, Write};
+use entourage_types::{Agent, CallId, HealthAct, OnEnd, OnTaskEnd, Owner, Status, Task, TaskId, TaskResult};
+
+use super::kit::{DAY, HOUR, counted, done, goal, in_status, world};
+
+/// Shows: S4-R122, S4-R129.
+#[tokio::test]
+async fn a_round_reads_no_more_for_many_goals_that_changed_lately_than_for_one() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let (engine, calls) = counted(world.store(), &world);
+    let reads = async || {
+        let before = calls.so_far();
+        let reports = engine.health_round(true).await.unwrap().reports;
+        (reports.len(), calls.so_far() - before)
+    };
+    let rest = async || {
+        let goal = goal(&world, "Rest.").await;
+        in_status(&world, goal, Status::Waiting).await;
+    };
+    rest().await;
+    let (_, one) = reads().await;
+    for _ in 0..20 {
+        rest().await;
+    }
+    assert_eq!(reads().await, (0, one));
+    world.clock().advance(6 * HOUR);
+    assert_eq!(reads().await.0, 21, "it does look at them");
+}
+
+/// Rounds look at a part of the goals each, and come to all of them.
+///
+/// Shows: S4-R127.
+#[tokio::test]
+async fn a_round_looks_at_a_bounded_number_of_goals_and_the_next_one_goes_on() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (engine, calls) = counted(&store, &world);
+    let began = world.clock().now();
+    let new_goal = || Agent::root(Owner::local(), "goal", "", began);
+    let mut goals = Commit::new(began);
+    goals.writes = (0..6_000).map(|_| Write::NewAgent(new_goal())).collect();
+    store.commit(goals).await.unwrap();
+    let last = new_goal();
+    let mut worker = last.child("task", "", None, began);
+    worker.status = Status::Succeeded;
+    let task = ended_task(&last, &worker);
+    let family = [last, worker.clone()].map(Write::NewAgent);
+    let commit = Commit { writes: family.to_vec(), ..Commit::new(began) };
+    store.commit(commit.write(Write::record(&task).unwrap())).await.unwrap();
+    world.clock().advance(16 * DAY);
+    let reads = async |is_dry| {
+        let before = calls.so_far();
+        let reports = engine.health_round(is_dry).await.unwrap().reports;
+        (done(&reports), calls.so_far() - before)
+    };
+    let (found, first) = reads(false).await;
+    assert_eq!(found, []);
+    assert!((5_000..5_300).contains(&first), "{first} calls");
+    let pruned = vec![(worker.id, HealthAct::Pruned)];
+    assert_eq!(reads(true).await.0, pruned, "a look comes no further");
+    let (found, second) = reads(false).await;
+    assert_eq!(found, pruned);
+    assert!(second < 1_300, "{second} calls");
+    // Then they begin anew.
+    assert_eq!(reads(false).await, (vec![], first));
+}
+
+fn ended_task(from: &Agent, to: &Agent) -> Task {
+    Task {
+        id: TaskId::new(),
+        owner: from.owner.clone(),
+        root: from.id,
+        from: from.id,
+        to: to.id,
+        call: CallId::new(),
+        on_end: OnEnd::Quiet,
+        group: None,
+        kind: "task".into(),
+        instruction: "Find it.".into(),
+        title: String::new(),
+        origin: None,
+        status: Status::Succeeded,
+        result: Some(TaskResult::Text("Found it.".into())),
+        post: None,
+        run: None,
+        reactivated: 0,
+        created: from.created,
+        updated: from.created,
+    }
+}
