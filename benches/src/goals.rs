@@ -268,6 +268,7 @@ fn session(agent: &Agent, number: usize, of: usize, now: Time) -> Session {
         agent: agent.id,
         number: u32::try_from(number + 1).unwrap_or(0),
         summary: format!("They spoke of trains to place {}.", number % 1_000),
+        trigger: None,
         reason: SessionEnd::Idle,
         messages: 6,
         tokens: 600,

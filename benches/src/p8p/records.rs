@@ -156,6 +156,7 @@ fn session(number: u32) -> Result<Session> {
         agent: if of_one { id(2)? } else { id(2 + number)? },
         number: if of_one { number / 10 } else { 1 },
         summary: format!("They asked for trains to place {number}, and took the first one."),
+        trigger: None,
         reason: SessionEnd::Idle,
         messages: 2,
         tokens: 100,
