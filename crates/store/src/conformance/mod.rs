@@ -255,6 +255,7 @@ macro_rules! conformance {
                 a_child_forgotten_in_a_living_tree_leaves_its_events,
                 an_event_outlives_the_item_that_it_names,
                 a_pruned_entity_is_removed,
+                an_activation_removes_the_goal_of_its_agent_and_nothing_else,
                 a_tree_with_open_work_is_not_at_rest,
             ];
             forgetting: [

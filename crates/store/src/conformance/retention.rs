@@ -1,7 +1,9 @@
 //! Removal: numbers are never given twice, an agent at work loses nothing, and the remaining rows are
 //! unchanged.
 
-use entourage_types::{Agent, EntityKind, EventBody, Note, Parent, RunId, Scope, Status, Task, Tombstone};
+use entourage_types::{
+    Agent, EntityKind, EventBody, Goal, GoalStatus, Note, Parent, RunId, Scope, Status, Task, Tombstone,
+};
 
 use super::{
     Backing,
@@ -211,6 +213,41 @@ pub async fn a_pruned_entity_is_removed(place: impl Backing) -> Result<()> {
     assert_eq!(notes.iter().map(|left| left.id.clone()).collect::<Vec<_>>(), [kept.id.to_string()]);
     let again = Commit::new(at(4)).expect(Expect::Absent(EntityKind::REQUEST, old));
     store.commit(again).await?;
+    Ok(())
+}
+
+/// Who deletes the agent of a goal removes the goal in the same commit; no activation removes anything else.
+pub async fn an_activation_removes_the_goal_of_its_agent_and_nothing_else(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (one, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    for agent in [&one, &other] {
+        let (title, text) = ("See Rome".to_owned(), String::new());
+        let goal = Goal {
+            agent: agent.id,
+            owner: owner(),
+            title,
+            description: text.clone(),
+            instructions: text,
+            status: GoalStatus::Open,
+            created: at(1),
+            updated: at(1),
+        };
+        store.commit(Commit::new(at(1)).write(Write::record(&goal)?)).await?;
+    }
+    let writer = claim(&store, one.id).await?.agent;
+    let removal = |kind, of: &Agent| {
+        let deleted = Agent { status: Status::Cancelled, ..writer.clone() };
+        Commit::fenced(&writer, at(2)).write(Write::Agent(deleted)).write(forget(kind, &of.id.to_string()))
+    };
+    for refused in [removal(EntityKind::GOAL, &other), removal(EntityKind::NOTE, &one)] {
+        let refused = store.commit(refused).await;
+        assert!(matches!(refused, Err(Error::RuleViolation(_))), "{refused:?}");
+    }
+    store.commit(removal(EntityKind::GOAL, &one)).await?;
+    let left = store.entities(&Scope::All, EntityQuery::records::<Goal>()).await?;
+    assert_eq!(left.iter().map(|left| left.id.clone()).collect::<Vec<_>>(), [other.id.to_string()]);
+    let deleted = store.agent(&Scope::All, one.id).await?.map(|agent| agent.status);
+    assert_eq!(deleted, Some(Status::Cancelled));
     Ok(())
 }
 
