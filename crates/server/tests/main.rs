@@ -28,6 +28,7 @@ mod goal_door;
 mod goal_ends;
 mod goal_histories;
 mod goal_pages;
+mod goal_posts;
 mod goal_runs;
 mod goal_site;
 mod goal_threads;

@@ -8,7 +8,6 @@ use entourage_llm::ScriptedModel;
 use entourage_store_sqlite::SqliteStore;
 use entourage_types::Switch;
 use reqwest::Method;
-use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 
 use crate::{

@@ -30,7 +30,8 @@ impl DeltaFeed {
                         return Some(delta);
                     }
                 }
-                Ok(TreeMessage::Event(..) | TreeMessage::Behind) | Err(RecvError::Lagged(_)) => {}
+                Ok(TreeMessage::Event(..) | TreeMessage::Inbox | TreeMessage::Behind)
+                | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return None,
             }
         }

@@ -18,7 +18,7 @@ use std::{
 };
 
 use entourage_store::Store;
-use entourage_types::{AgentId, Event, Scope};
+use entourage_types::{AgentId, Event, Scope, Wakeup};
 use tokio::sync::broadcast::{self, error::RecvError};
 
 use crate::{AgentDelta, Clock, NodeSignal, Piece, Result, Signals};
@@ -41,6 +41,9 @@ pub enum Signal {
     /// A piece of an answer in progress. A later subscriber gets all pieces before it as one piece. The
     /// complete text arrives as an item event.
     Delta(Arc<AgentDelta>),
+    /// Something may have come into the inbox of the tree's root: a hint of this node's commits, which may be lost or in
+    /// vain. What is read of it arrives as an event.
+    Inbox,
     /// All past events were returned, up to the one with this number; what follows is new.
     CaughtUp(u64),
 }
@@ -171,7 +174,9 @@ impl Feed {
         after: Option<u64>,
         memory: Option<Arc<FeedMemory>>,
     ) -> Result<Watch> {
-        self.pump.0.get_or_init(|| pump(self.store.changed(), Arc::clone(&self.channels)));
+        self.pump
+            .0
+            .get_or_init(|| pump((self.store.changed(), self.store.woken()), Arc::clone(&self.channels)));
         let (live, said) = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
             // Under one lock, so that no piece is missed and none comes twice.
@@ -199,12 +204,32 @@ impl Feed {
 }
 
 fn pump(
-    mut changed: broadcast::Receiver<Arc<entourage_store::CommittedEvents>>,
+    (mut changed, mut woken): (
+        broadcast::Receiver<Arc<entourage_store::CommittedEvents>>,
+        broadcast::Receiver<Arc<[Wakeup]>>,
+    ),
     channels: Channels,
 ) -> tokio::task::AbortHandle {
     let forward = async move {
         loop {
-            match changed.recv().await {
+            let changed = tokio::select! {
+                biased;
+                changed = changed.recv() => changed,
+                woken = woken.recv() => {
+                    let channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
+                    match woken {
+                        // People write to roots.
+                        Ok(woken) => woken
+                            .iter()
+                            .filter_map(|wakeup| channels.trees.get(&wakeup.agent))
+                            .for_each(Tree::hint_inbox),
+                        Err(RecvError::Lagged(_)) => channels.trees.values().for_each(Tree::hint_inbox),
+                        Err(RecvError::Closed) => return,
+                    }
+                    continue;
+                }
+            };
+            match changed {
                 Ok(change) => {
                     let mut channels = channels.lock().unwrap_or_else(PoisonError::into_inner);
                     for event in &change.events {

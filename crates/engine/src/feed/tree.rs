@@ -24,6 +24,8 @@ pub(super) enum TreeMessage {
     Event(u64, Weak<Event>),
     /// A piece of an answer.
     Delta(Weak<AgentDelta>),
+    /// Something may have come into the inbox of the tree's root.
+    Inbox,
     /// Something was not sent: read from the store again.
     Behind,
 }
@@ -71,6 +73,11 @@ impl Tree {
         let held = Arc::new(delta);
         let message = TreeMessage::Delta(Arc::downgrade(&held));
         self.send(message, text + size_of::<AgentDelta>(), held);
+    }
+
+    /// Hints that something may have come into the inbox of the tree's root.
+    pub(super) fn hint_inbox(&self) {
+        let _ = self.sender.send(TreeMessage::Inbox);
     }
 
     /// Signals that something is not sent.

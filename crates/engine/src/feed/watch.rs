@@ -129,6 +129,7 @@ impl Watch {
                         return Ok(Signal::Delta(delta));
                     }
                 }
+                Ok(TreeMessage::Inbox) => return Ok(Signal::Inbox),
                 Ok(TreeMessage::Behind) | Err(RecvError::Lagged(_)) => self.pages.fall_behind(),
                 Err(RecvError::Closed) => return Err(StoreError::Closed.into()),
             }

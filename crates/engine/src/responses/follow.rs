@@ -230,7 +230,7 @@ impl Follow {
                     self.pieces.hold(delta);
                 }
             }
-            Signal::CaughtUp(_) => {}
+            Signal::Inbox | Signal::CaughtUp(_) => {}
         }
         Ok(())
     }

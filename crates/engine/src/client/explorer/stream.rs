@@ -152,7 +152,7 @@ impl ExplorerStream {
             match self.watch.next().await? {
                 Signal::Event(event) => self.event = Some(event),
                 Signal::Delta(delta) => self.pieces.push(delta),
-                Signal::CaughtUp(_) => {}
+                Signal::Inbox | Signal::CaughtUp(_) => {}
             }
         }
         Ok(())

@@ -117,6 +117,7 @@ impl EventSource for Chat {
                 }
             }
             Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
+            Signal::Inbox => {}
             Signal::Delta(delta) => {
                 if let Some(piece) = ChatDeltaView::of(self.id, &delta) {
                     frame(frames, None, "delta", &piece)?;

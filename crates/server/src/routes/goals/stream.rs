@@ -1,7 +1,10 @@
 //! The stream of a thread: first the latest messages, then what happens. It renders the tree's events, and resumes like
 //! them.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
@@ -103,12 +106,15 @@ async fn follow(
     // Refuses a cursor whose events are not kept.
     let watch = client.watch(of.root, after).await?;
     // Events that come while the messages are read are sent after them: the same message then comes twice.
-    let latest = match last.number {
+    let latest: VecDeque<_> = match last.number {
         Some(_) => VecDeque::new(),
         None => thread_messages::page(&client, &of, &Paging::new(None, None)?).await?.data.into(),
     };
+    let unread =
+        latest.iter().filter(|message| !message.processed).map(|message| message.id.clone()).collect();
     let renderer = ThreadRenderer::new(of.clone());
-    let thread = Thread { client, of, watch, latest, after, renderer, has_lead: false, is_over: false };
+    let thread =
+        Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
     Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
 }
 
@@ -122,6 +128,8 @@ struct Thread {
     /// The number of the last event before the stream.
     after: u64,
     renderer: ThreadRenderer,
+    /// The messages that were sent and that the agent had not read by then.
+    unread: HashSet<String>,
     /// Whether `renderer` has been given the items that precede the stream.
     has_lead: bool,
     /// Whether the agent was deleted, and all that it did is sent.
@@ -178,7 +186,9 @@ impl EventSource for Thread {
             }
             Next::Signal(Signal::CaughtUp(_)) => {
                 self.is_over = self.client.agent(self.of.agent).await?.status == Status::Cancelled;
+                self.unread(frames).await?;
             }
+            Next::Signal(Signal::Inbox) => self.unread(frames).await?,
             Next::Signal(Signal::Delta(_)) => {}
         }
         Ok(())
@@ -186,6 +196,16 @@ impl EventSource for Thread {
 }
 
 impl Thread {
+    /// Sends the messages that the agent has not read yet. They have no number: who reconnects gets them again.
+    async fn unread(&mut self, frames: &mut Vec<u8>) -> Result<(), Error> {
+        let unread = thread_messages::unread(&self.client, &self.of).await?;
+        for message in unread.iter().filter(|message| !self.unread.contains(&message.id)) {
+            frame(frames, None, "message", message)?;
+        }
+        self.unread = unread.into_iter().map(|message| message.id).collect();
+        Ok(())
+    }
+
     /// What an event changes in the thread.
     async fn changes(&mut self, Event { agent, at, body, .. }: Event) -> Result<Vec<Change>, Error> {
         if agent != self.of.agent {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::{Page, PageQuery, schema};
-use entourage_engine::{Client, ItemQuery, Page as Rows};
+use entourage_engine::{Client, Entry, Error, ItemQuery, Page as Rows};
 use entourage_types::{Agent, AgentId, Item, ItemBody, StepState, TaskId, WaitingOn};
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -152,7 +152,7 @@ pub(super) async fn page(
     let (before, limit) = paging.items::<u64>()?;
     let agent = client.agent(of.agent).await?;
     // The inbox before the items: a message that the agent reads meanwhile is found twice, and never missing.
-    let unread = if before.is_none() { client.unread(of.agent).await? } else { Vec::new() };
+    let unread = if before.is_none() { unread(client, of).await? } else { Vec::new() };
     let part = ItemQuery {
         before: Some(before.unwrap_or(u64::MAX)),
         bytes: BYTES,
@@ -184,13 +184,16 @@ pub(super) async fn page(
         if let Some(failing) = failing(client, &agent, &renderer).await? {
             shown.put(Change::Message(failing));
         }
-        for entry in unread {
-            if let Some(post) = entry.post {
-                shown.add(ThreadMessageView::unread(of, post, entry.text, entry.at));
-            }
-        }
+        unread.into_iter().for_each(|message| shown.add(message));
     }
     Ok(page_of(shown.messages, (from > 0).then_some(from)))
+}
+
+/// The messages that the agent has not read yet.
+pub(super) async fn unread(client: &Client, of: &Agentable) -> Result<Vec<ThreadMessageView>, Error> {
+    let entries = client.unread(of.agent).await?.into_iter();
+    let view = |entry: Entry| Some(ThreadMessageView::unread(of, entry.post?, entry.text, entry.at));
+    Ok(entries.filter_map(view).collect())
 }
 
 /// Whether an item is an answer of the model, before which each call of earlier ones has its output.

@@ -115,6 +115,7 @@ impl EventSource for Tree {
             }
             Signal::CaughtUp(last) => frame(frames, None, "caught_up", &CaughtUp { last })?,
             Signal::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,
+            Signal::Inbox => {}
         }
         Ok(())
     }
