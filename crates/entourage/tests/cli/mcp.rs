@@ -25,26 +25,29 @@ fn a_silent_mcp_server_does_not_delay_agents_that_do_not_use_it() {
     place.entourage(&["run", "Hello", "--kind", "clerk"]).good();
 }
 
-/// A server with one tool, which does not start until a file exists.
-const LATE: &str = r#"
-test -e ready || exit 1
+/// A server with one tool, as a script: what it does first, and what the tool says.
+fn server(first: &str, says: &str) -> String {
+    let script = r#"
+FIRST
 while read -r line; do
     id=${line#*\"id\":} id=${id%%,*}
     case $line in
-    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"late","version":"1"}}' ;;
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"own","version":"1"}}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","inputSchema":{"type":"object","properties":{}}}]}' ;;
-    *'"tools/call"'*) result='{"content":[{"type":"text","text":"better late"}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"SAYS"}]}' ;;
     *) continue ;;
     esac
     printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
 done
 "#;
+    script.replace("FIRST", first).replace("SAYS", says)
+}
 
 /// A server that was down when the engine started is retried; agents then call its tools.
 #[test]
 fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
     let (place, model) = (DataDir::new(), Model::calling_once("late__greet", &json!({})));
-    let arguments = json!(["-c", LATE]);
+    let arguments = json!(["-c", server("test -e ready || exit 1", "better late")]);
     place.write(
         "data/entourage.toml",
         &format!("[[tools.mcp]]\nname = \"late\"\ncommand = \"sh\"\nargs = {arguments}\n"),
@@ -62,26 +65,12 @@ fn an_mcp_server_that_was_down_is_retried_and_its_tools_can_be_called() {
     assert!(with.stdout.contains("It said: better late"), "{with:?}");
 }
 
-/// A server that says what it was given: the secret of its owner, and who asks.
-const REPEATING: &str = r#"
-while read -r line; do
-    id=${line#*\"id\":} id=${id%%,*}
-    case $line in
-    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"own","version":"1"}}' ;;
-    *'"tools/list"'*) result='{"tools":[{"name":"greet","inputSchema":{"type":"object","properties":{}}}]}' ;;
-    *'"tools/call"'*) result='{"content":[{"type":"text","text":"I was given '"$TOKEN"'."}]}' ;;
-    *) continue ;;
-    esac
-    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
-done
-"#;
-
 /// Each owner sets a secret; the model reads that there is one and not what it is. The server is asked for by nobody
 /// before.
 #[test]
 fn a_server_is_given_the_secret_of_its_owner_and_the_model_never_reads_it() {
     let (place, model) = (DataDir::new(), Model::calling_once("own__greet", &json!({})));
-    let arguments = json!(["-c", REPEATING]);
+    let arguments = json!(["-c", server("", r#"I was given '"$TOKEN"'."#)]);
     place.write(
         "data/entourage.toml",
         &format!(
