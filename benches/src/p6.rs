@@ -103,7 +103,7 @@ async fn watched(bed: Arc<Bed>) -> Result<Seen> {
                     return Ok(seen);
                 }
             }
-            Signal::CaughtUp(_) => {}
+            Signal::Inbox | Signal::CaughtUp(_) => {}
         }
     }
 }
