@@ -9,9 +9,9 @@ passed=0 failed=0 skipped=0
 run_tests() {   # run_tests WHAT FILTER [JUDGE...]: one module of the third-party tests, and who has the last word
   local what=$1 filter=$2; shift 2
   if cargo test --release --quiet --workspace --features entourage-tests/third-party --test third_party -- "$filter" --nocapture && "${@:-true}"; then
-    passed=$((passed + 1)); echo "PASSED: $what"
+    passed=$((passed + 1)); echo "PASSED: $what (by ${SECONDS}s)"
   else
-    failed=$((failed + 1)); echo "FAILED: $what"
+    failed=$((failed + 1)); echo "FAILED: $what (by ${SECONDS}s)"
   fi
 }
 missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own

@@ -34,8 +34,8 @@ impl From<types::Secret> for Secret {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields, expecting = "an object")]
 pub struct SetSecret {
-    /// The value, which is sealed and never shown again.
-    #[schema(min_length = 1, pattern = r"\S")]
+    /// The value, of eight characters or more, which is sealed and never shown again.
+    #[schema(min_length = 8, pattern = r"\S")]
     pub value: String,
 }
 

@@ -93,7 +93,7 @@ fn body(operation: &str) -> Option<Value> {
         "changeGoalDocument" => Some(json!({"title": "Mine"})),
         "sendToGoal" => Some(json!({"content": "hello"})),
         "switchMcpServer" | "switchMcpServerOfAgent" => Some(json!({"switch": "off"})),
-        "setSecret" => Some(json!({"value": "mine"})),
+        "setSecret" => Some(json!({"value": "mine-alone"})),
         "changeGoal" => Some(json!({"title": "Mine"})),
         "fireTrigger" => Some(json!({"name": "look", "text": "hello"})),
         _ => None,

@@ -7,6 +7,8 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{Client, Narrowed};
 use crate::{Error, Result, SecretKeys};
 
+/// The minimum length of a value, in characters: a shorter one could not be told from other text where a server repeats it.
+const SHORTEST_VALUE: usize = 8;
 /// The maximum length of a value, in bytes.
 const LONGEST_VALUE: usize = 64 * 1024;
 /// How many secrets an owner may have.
@@ -30,7 +32,7 @@ impl Client {
     /// anew when an agent next uses it. Returns whether it is a new one, and the secret.
     ///
     /// # Errors
-    /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is empty, too long or has control characters;
+    /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is too short, too long or has a NUL;
     /// [`Error::TooMany`].
     pub async fn set_secret(&self, name: SecretName, value: &SecretString) -> Result<(bool, Secret)> {
         check_value(value)?;
@@ -151,8 +153,11 @@ impl Client {
 /// Refuses a value that nothing could be connected with.
 fn check_value(value: &SecretString) -> Result<()> {
     let value = value.expose_secret();
-    if value.trim().is_empty() {
-        return Err(Error::Invalid("the secret is empty".into()));
+    if value.trim().chars().count() < SHORTEST_VALUE {
+        return Err(Error::Invalid(format!(
+            "a secret has {SHORTEST_VALUE} characters or more: a shorter one could not be struck out where a server \
+             repeats it"
+        )));
     }
     if value.len() > LONGEST_VALUE {
         return Err(Error::Invalid(format!("the secret has more than {LONGEST_VALUE} bytes")));

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use entourage_tools::TextSchema;
 use entourage_types::{
     ContextPolicy, Cost, CreatedTasks, EffectClasses, Guardrails, InDoubt, Input, Kind, Limits, OnLimit,
-    ProgramName, Reply, TriggerRule, Verdict, is_storable_name,
+    ProgramName, Reply, TriggerRule, Verdict, checked_name,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -206,8 +206,10 @@ pub fn bad_name(name: &str) -> Option<String> {
 /// Triggers without a name that can be kept, or without a text.
 fn bad_triggers(triggers: &BTreeMap<String, TriggerRule>) -> impl Iterator<Item = String> {
     triggers.iter().filter_map(|(name, rule)| {
-        if name.is_empty() || !is_storable_name(name) {
-            return Some(format!("`{name}` is no name for a trigger"));
+        match checked_name(name) {
+            Ok(checked) if checked == *name => {}
+            Ok(_) => return Some(format!("the trigger `{name}` has blanks around its name")),
+            Err(why) => return Some(format!("`{name}` is no name for a trigger: {why}")),
         }
         rule.text.trim().is_empty().then(|| format!("the trigger `{name}` has no text"))
     })
@@ -430,5 +432,10 @@ mod tests {
         assert!(rule("{ tool: pay }").text.contains("tool"));
         assert!(only("---\nname: a\nin_doubt: { otherwise: approve }\n---\nDo.").text.contains("give_up"));
         assert!(only("---\nname: a\neffects: { safe: pay }\n---\nDo.").text.contains("safe"));
+        let trigger = |name: &str| only(&format!("---\nname: a\ntriggers: {{{name:?}: {{text: Look.}}}}\n---\nDo.")).text;
+        for name in ["", " ", "a\tb", &"x".repeat(201)] {
+            assert!(trigger(name).contains("is no name for a trigger"), "{name:?}");
+        }
+        assert!(trigger(" look").contains("blanks around its name"));
     }
 }

@@ -32,7 +32,7 @@ impl ConnectForOwner for Bank {
     ) -> Result<Vec<Arc<dyn Tool>>, String> {
         let value = secrets[&name("token")].expose_secret().to_owned();
         self.0.lock().unwrap().push(value.clone());
-        if value == "wrong" {
+        if value == "wrong_one" {
             return Err("the MCP server `bank` refused it".into());
         }
         let tool = format!("bank__{value}");
@@ -110,24 +110,24 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     });
     let (bank, set) = (Bank::default(), Arc::new(Mutex::new(key())));
     let world = start(&model, &bank, &set).await;
-    set_secret(&world, "ann", "anns").await;
-    set_secret(&world, "bob", "bobs").await;
-    for (owner, own) in [("ann", "bank__anns"), ("bob", "bank__bobs"), ("ann", "bank__anns")] {
+    set_secret(&world, "ann", "of_ann_1").await;
+    set_secret(&world, "bob", "of_bob_1").await;
+    for (owner, own) in [("ann", "bank__of_ann_1"), ("bob", "bank__of_bob_1"), ("ann", "bank__of_ann_1")] {
         let (_, lines) = asked(&world, owner).await;
         assert_eq!(lines[2], format!("output: {own}: {{\"n\":1}}"));
     }
-    assert_eq!(bank.given(), ["anns", "bobs"], "it is connected once for each");
+    assert_eq!(bank.given(), ["of_ann_1", "of_bob_1"], "it is connected once for each");
     let missing = "output!: the MCP server `bank` needs the secret `token` of its user, which is not set: `entourage \
                    secrets set token`";
     assert_eq!(asked(&world, "eve").await.1[2], missing);
     // A new value is used from the next run on, a refused one costs the tools alone, a deleted one ends them.
-    set_secret(&world, "ann", "newer").await;
-    assert_eq!(asked(&world, "ann").await.1[2], "output: bank__newer: {\"n\":1}");
-    set_secret(&world, "ann", "wrong").await;
+    set_secret(&world, "ann", "newer_one").await;
+    assert_eq!(asked(&world, "ann").await.1[2], "output: bank__newer_one: {\"n\":1}");
+    set_secret(&world, "ann", "wrong_one").await;
     for _ in 0..2 {
         assert_eq!(asked(&world, "ann").await.1[2], "output!: the MCP server `bank` refused it");
     }
-    assert_eq!(bank.given(), ["anns", "bobs", "newer", "wrong"], "it is not tried again at once");
+    assert_eq!(bank.given(), ["of_ann_1", "of_bob_1", "newer_one", "wrong_one"], "it is not tried again at once");
     let ann = world.engine().client(Owner::new("ann"));
     ann.delete_secret(&name("token")).await.unwrap();
     assert_eq!(asked(&world, "ann").await.1[2], missing);
@@ -139,12 +139,12 @@ async fn secrets_are_their_owners_and_are_refused_by_name() {
     let (model, bank, set) = (ScriptedModel::new([]), Bank::default(), Arc::new(Mutex::new(key())));
     let world = start(&model, &bank, &set).await;
     let [ann, eve] = ["ann", "eve"].map(|owner| world.engine().client(Owner::new(owner)));
-    let first = set_secret(&world, "ann", "canary").await;
+    let first = set_secret(&world, "ann", "canary-1").await;
     let listed = ann.secrets(Page::default()).await.unwrap().rows;
     assert_eq!(listed, [first.clone()]);
     assert!(eve.secrets(Page::default()).await.unwrap().rows.is_empty());
     assert!(matches!(eve.delete_secret(&name("token")).await, Err(Error::NotFound { .. })));
-    for value in ["", " \n", "a\0b", &"x".repeat(65 * 1024)] {
+    for value in ["", " \n", "short", "       short", "a\0b-and-more", &"x".repeat(65 * 1024)] {
         let refused = ann.set_secret(name("token"), &value.into()).await;
         assert!(matches!(refused, Err(Error::Invalid(_))), "{refused:?}");
     }
@@ -152,11 +152,11 @@ async fn secrets_are_their_owners_and_are_refused_by_name() {
     // Nothing of its value is on record but what is sealed.
     let id = Secret::id_of(&first.owner, &first.name);
     let kept = world.store().entity(&Scope::All, EntityKind::SECRET, &id).await.unwrap().unwrap();
-    assert!(!format!("{kept:?}").contains("canary") && kept.text.is_none());
+    assert!(!format!("{kept:?}").contains("canary-1") && kept.text.is_none());
 
     let without =
         entourage_engine::Engine::builder(Arc::new(MemoryStore::default()), Arc::new(model)).build();
-    let refused = without.client(Owner::local()).set_secret(name("token"), &"canary".into()).await;
+    let refused = without.client(Owner::local()).set_secret(name("token"), &"canary-1".into()).await;
     assert!(matches!(&refused, Err(Error::NoSecretKey(_))), "{refused:?}");
 }
 
@@ -174,7 +174,7 @@ async fn rotation(fault: Option<(u64, Fault)>) -> u64 {
     let world = start(&model, &bank, &set).await;
     let owners = ["ann", "bob", "cat", "dan", "eve"];
     for owner in owners {
-        set_secret(&world, owner, owner).await;
+        set_secret(&world, owner, &format!("{owner}_secret")).await;
     }
     *set.lock().unwrap() = format!("{new},{old}");
     let world = world.restart(Default::default()).await;
@@ -199,7 +199,7 @@ async fn rotation(fault: Option<(u64, Fault)>) -> u64 {
     let world = world.restart(Default::default()).await;
     for owner in owners {
         let (_, lines) = asked(&world, owner).await;
-        assert_eq!(lines[2], format!("output: bank__{owner}: {{}}"), "{fault:?}");
+        assert_eq!(lines[2], format!("output: bank__{owner}_secret: {{}}"), "{fault:?}");
     }
     let again = world.engine().client(Owner::local()).reseal_secrets().await.unwrap();
     assert_eq!(again, Resealed { current: 5, ..Resealed::default() });

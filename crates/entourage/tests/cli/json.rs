@@ -138,7 +138,7 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         let mut command = place.command(&[arguments, &["--json"]].concat());
         // The one command that reads its standard input.
         if arguments.starts_with(&["secrets", "set"]) {
-            command.write_stdin("canary");
+            command.write_stdin("canary-4711");
         }
         let ended = Ended::of(model.asked_by(&mut command));
         let is_object = |line: &str| matches!(serde_json::from_str(line), Ok(Value::Object(_)));

@@ -25,10 +25,11 @@ impl Secrets {
             McpTransport::Url { url, headers } => (headers, in_address(url)),
         };
         let given = given.values().map(|value| value.expose_secret().to_owned());
-        // Word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
+        // Whole, and word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
         // first.
         let words = given.chain(found).flat_map(|text| {
-            text.split_whitespace().map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
+            let parts = text.split_whitespace().chain([text.trim()]);
+            parts.map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
         });
         let mut words: Vec<String> = words.collect();
         words.sort_by_key(|word| Reverse(word.len()));
@@ -117,6 +118,11 @@ mod tests {
         let transport = McpTransport::Url { url: String::new(), headers: headers.into() };
         let text = Secrets::of(&transport).strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
         assert_eq!(text, "Bearer [secret] was refused: [secret] is no Bearer");
+    }
+
+    #[test]
+    fn a_secret_of_short_words_is_redacted_as_a_whole() {
+        assert_eq!(of_command(&[], &[("A", "one two three")]).strike("`one two three`, one two"), "`[secret]`, one two");
     }
 
     #[test]
