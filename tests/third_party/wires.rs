@@ -81,7 +81,7 @@ async fn assert_wire_works(provider: Provider, path: &str, counts: bool) {
                 EventBody::AgentStatus { status, .. } if status.is_terminal() => break,
                 _ => {}
             },
-            Signal::CaughtUp(_) => {}
+            Signal::Inbox | Signal::CaughtUp(_) => {}
         }
     }
     let seen = client.transcript(agent.id).await.unwrap();
