@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
             signal = events.next() => match signal? {
                 // Pieces of running answers arrive too; this example shows whole messages only.
                 Signal::Delta(_) => {}
-                Signal::Event(_) | Signal::CaughtUp(_) => tell(&client, chat, &mut told).await?,
+                Signal::Event(_) | Signal::Inbox | Signal::CaughtUp(_) => tell(&client, chat, &mut told).await?,
             },
             line = lines.recv() => match line {
                 Some(line) if line.trim().is_empty() => {}

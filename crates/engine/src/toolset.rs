@@ -5,14 +5,16 @@ mod offer;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use entourage_tools::{Address, ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
 use entourage_types::{
-    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, ToolCall, ToolSpec, WorksFor,
-    is_tool_of, tool_names,
+    Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, Switches, ToolCall, ToolSpec,
+    WorksFor, is_tool_of, tool_names,
 };
+use lru::LruCache;
 use serde_json::Value;
 
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
     approval::{concerns, holds},
     kinds::pattern,
     prompt::{is_cut, of_tools},
-    servers::OfOwner,
+    servers::{ConnectionState, OwnerServer},
 };
 
 /// The tools of the engine, and the offers built from them.
@@ -31,10 +33,12 @@ pub(crate) struct Toolsets {
     made: Mutex<BuiltOffers>,
 }
 
+/// How many offers are kept, of those that were used last.
+const MOST_OFFERS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(255);
+
 /// The offers that were built since the kinds or tools have changed.
-#[derive(Default)]
 struct BuiltOffers {
-    offers: HashMap<OfferKey, Arc<Toolset>>,
+    offers: LruCache<OfferKey, Arc<Toolset>>,
     /// How often they have changed.
     changes: u64,
 }
@@ -42,14 +46,14 @@ struct BuiltOffers {
 /// The names of tools by the name of the program that calls them itself.
 pub(crate) type ToolsOfPrograms = BTreeMap<String, Vec<String>>;
 
-/// Whose tools are offered, beside those of the kind at this position.
+/// For whom tools are offered, beside the kind and the position.
 pub(crate) struct Holder<'a> {
     /// The owner of the agent.
     pub(crate) owner: &'a Owner,
-    /// Whether a tool is switched off.
-    pub(crate) is_off: &'a dyn Fn(&str) -> bool,
-    /// The servers that are connected for this owner alone, each with its state and its tools.
-    pub(crate) of_owner: Vec<(String, OfOwner, Arc<[Arc<dyn Tool>]>)>,
+    /// The switches of the run.
+    pub(crate) switches: &'a Switches,
+    /// The servers of the owner alone that the run has.
+    pub(crate) servers: &'a [OwnerServer],
 }
 
 /// What an offer is kept under.
@@ -60,10 +64,9 @@ struct OfferKey {
     position: Position,
     /// The tools that the owner's agents may not use, by name.
     withheld: Vec<String>,
-    /// The tools that are switched off, by name.
-    off: Vec<String>,
+    switches: Switches,
     /// The servers of the owner alone.
-    of_owner: Vec<(String, OfOwner)>,
+    servers: Vec<(String, ConnectionState)>,
 }
 
 /// What determines an agent's offer, beside its kind and owner.
@@ -107,8 +110,7 @@ pub(crate) struct Toolset {
     kind: Arc<Kind>,
     /// The MCP servers whose tools are not known now, and why.
     away: Vec<(String, Option<String>)>,
-    /// The tools that are switched off, by name.
-    off: Vec<String>,
+    switches: Switches,
 }
 
 /// One tool on offer.
@@ -125,7 +127,11 @@ pub(crate) struct OfferedTool {
 
 impl Toolsets {
     pub(crate) fn new(tools: Toolbox, of_programs: ToolsOfPrograms) -> Self {
-        Self { tools: RwLock::new(Arc::new(tools)), of_programs, made: Mutex::default() }
+        Self {
+            tools: RwLock::new(Arc::new(tools)),
+            of_programs,
+            made: Mutex::new(BuiltOffers { offers: LruCache::new(MOST_OFFERS), changes: 0 }),
+        }
     }
 
     fn tools(&self) -> Arc<Toolbox> {
@@ -155,18 +161,18 @@ impl Toolsets {
         made_of: impl FnOnce() -> (Arc<Kinds>, Vec<String>),
     ) -> Arc<Toolset> {
         let shared = self.tools();
-        let own = || holder.of_owner.iter().flat_map(|(_, _, tools)| tools.iter());
-        let all = || shared.iter().chain(own());
-        let named = |tool: &Arc<dyn Tool>| tool.name().to_owned();
+        let all = || shared.iter().chain(holder.servers.iter().flat_map(|server| server.tools.iter()));
+        let withheld = all().filter(|tool| !tool.serves(holder.owner));
+        let state = |server: &OwnerServer| (server.name.clone(), server.state.clone());
         let key = OfferKey {
             kind: format!("{}@{}", kind.name, kind.version),
             position,
-            withheld: all().filter(|tool| !tool.serves(holder.owner)).map(named).collect(),
-            off: all().filter(|tool| (holder.is_off)(tool.name())).map(named).collect(),
-            of_owner: holder.of_owner.iter().map(|(name, state, _)| (name.clone(), state.clone())).collect(),
+            withheld: withheld.map(|tool| tool.name().to_owned()).collect(),
+            switches: holder.switches.clone(),
+            servers: holder.servers.iter().map(state).collect(),
         };
         let (changes, (kinds, away)) = {
-            let made = self.made();
+            let mut made = self.made();
             if let Some(offer) = made.offers.get(&key) {
                 return Arc::clone(offer);
             }
@@ -179,13 +185,20 @@ impl Toolsets {
         if made.changes != changes {
             return offer;
         }
-        Arc::clone(made.offers.entry(key).or_insert(offer))
+        Arc::clone(made.offers.get_or_insert(key, || offer))
     }
 
     /// Drops the offers with tools of a connection that has ended.
     pub(crate) fn forget_connection(&self, number: u64) {
-        let ended = OfOwner::Connected(number);
-        self.made().offers.retain(|key, _| key.of_owner.iter().all(|(_, state)| *state != ended));
+        let ended = ConnectionState::Connected(number);
+        let mut made = self.made();
+        let has_it = |key: &&OfferKey| key.servers.iter().any(|(_, state)| *state == ended);
+        let all: Vec<OfferKey> = made.offers.iter().map(|(key, _)| key).filter(has_it).cloned().collect();
+        for key in &all {
+            made.offers.pop(key);
+        }
+        // One that is being built now may have it, too.
+        made.changes += 1;
     }
 
     fn made(&self) -> MutexGuard<'_, BuiltOffers> {
@@ -224,8 +237,9 @@ impl Toolsets {
         let mut tools = HashMap::new();
         let own_calls = self.of_programs.get(kind.program.as_str()).filter(|_| by_program);
         let calls = |name: &str| own_calls.is_some_and(|names| names.iter().any(|own| own == name));
-        let is_kept_back = |name: &str| key.withheld.iter().chain(&key.off).any(|other| other == name);
-        let is_offered = |name: &str| (wants(kind, name) || calls(name)) && !is_kept_back(name);
+        let is_withheld =
+            |name: &str| !key.switches.allow(name) || key.withheld.iter().any(|other| other == name);
+        let is_offered = |name: &str| (wants(kind, name) || calls(name)) && !is_withheld(name);
         let (own, others): (Vec<_>, Vec<_>) = all
             .iter()
             .copied()
@@ -259,14 +273,14 @@ impl Toolsets {
         specs.sort_by_key(|spec: &ToolSpec| place(kind, &spec.name));
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
-        let of_owner = key.of_owner.iter().filter_map(|(server, state)| match state {
-            OfOwner::Connected(_) => None,
-            OfOwner::Away(why) => Some((server.clone(), Some(why.clone()))),
+        let of_owner = key.servers.iter().filter_map(|(server, state)| match state {
+            ConnectionState::Connected(_) => None,
+            ConnectionState::Away(why) => Some((server.clone(), Some(why.clone()))),
         });
         let away = away.into_iter().map(|server| (server, None)).chain(of_owner).collect();
-        let (kind, off) = (Arc::clone(kind), key.off.clone());
+        let (kind, switches) = (Arc::clone(kind), key.switches.clone());
         let (weight, sha256) = (specs.iter().map(weight).sum(), of_tools(&specs));
-        Toolset { weight, sha256, specs: specs.into(), tools, kind, away, off }
+        Toolset { weight, sha256, specs: specs.into(), tools, kind, away, switches }
     }
 }
 
@@ -282,7 +296,7 @@ impl Toolset {
     /// Returns the tool that a call names, if it is offered.
     pub(crate) fn named(&self, tool: &str) -> Result<&OfferedTool, ToolError> {
         let missing = || {
-            if self.off.iter().any(|name| name == tool) {
+            if wants(&self.kind, tool) && !self.switches.allow(tool) {
                 return ToolError::NotAllowed(format!("`{tool}` is switched off: go on without it"));
             }
             let is_of = |(server, _): &&(String, _)| wants(&self.kind, tool) && is_tool_of(server, tool);

@@ -155,14 +155,13 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
                 "waiting_on = ?4, stop_reason = ?5, error = ?6, kind_version = ?7, tasks = ?8, \
                  model_calls = ?9, input_tokens = ?10, output_tokens = ?11, cached_tokens = ?12, \
                  cache_written_tokens = ?13, reasoning_tokens = ?14, cost_nanos = ?15, started = ?16, \
-                 ended = ?17, worked_ms = ?18, spent = ?19, switches = ?20 WHERE id = ?1 AND agent = ?2"
+                 ended = ?17, worked_ms = ?18, spent = ?19 WHERE id = ?1 AND agent = ?2"
             )
         };
     }
     let (id, agent) = (run.id.to_string(), run.agent.to_string());
     let (tasks, spent) = (serde_json::to_string(&run.tasks)?, serde_json::to_string(&run.spent)?);
-    let switches = if run.switches.is_empty() { None } else { Some(serde_json::to_string(&run.switches)?) };
-    let values: [&dyn ToSql; 20] = [
+    let values: [&dyn ToSql; 19] = [
         &id,
         &agent,
         &run.status.as_str(),
@@ -182,11 +181,10 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
         &run.ended.map(|time| time.micros()),
         &int(run.worked_ms),
         &spent,
-        &switches,
     ];
     let insert = "INSERT INTO runs (id, agent, status, waiting_on, stop_reason, error, kind_version, tasks, \
          model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, reasoning_tokens, \
-         cost_nanos, started, ended, worked_ms, spent, switches, open, owner) \
+         cost_nanos, started, ended, worked_ms, spent, open, owner, switches) \
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)";
     let (open, owner) = (!run.status.is_terminal(), run.owner.as_str());
     match before {
@@ -198,9 +196,15 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
             connection.prepare_cached(update!("status = ?3, "))?.execute(&values[..])?
         }
         Some(_) => connection
-            .prepare_cached(update!("status = ?3, open = ?21, "))?
+            .prepare_cached(update!("status = ?3, open = ?20, "))?
             .execute(&[&values[..], &[&open]].concat()[..])?,
-        None => connection.prepare_cached(insert)?.execute(&[&values[..], &[&open, &owner]].concat()[..])?,
+        None => {
+            // A run stays with the switches with which it began.
+            let some = Some(&run.switches).filter(|switches| !switches.is_empty());
+            let switches = some.map(serde_json::to_string).transpose()?;
+            let new: [&dyn ToSql; 3] = [&open, &owner, &switches];
+            connection.prepare_cached(insert)?.execute(&[&values[..], &new].concat()[..])?
+        }
     };
     Ok(())
 }

@@ -30,8 +30,8 @@ impl Settings {
     /// or use the operator's credentials, serve the operator alone unless the settings name other owners.
     #[must_use]
     pub fn shared(mut self, operator: &Owners) -> Self {
-        // A server that each owner gives a secret of their own uses no credentials of the operator.
-        let servers = self.mcp.iter_mut().filter(|server| server.secrets().is_empty());
+        // One that is given secrets of an owner alone uses no credentials of the operator.
+        let servers = self.mcp.iter_mut().filter(|server| !server.is_of_owners());
         let owners = servers.map(|server| &mut server.owners);
         for owners in owners.chain(self.files.as_mut().map(|files| &mut files.owners)) {
             owners.get_or_insert_with(|| operator.clone());

@@ -141,7 +141,7 @@ mod tests {
             ("0 0 * * * *", "it has 6 fields, not 5"),
             ("@daily", "it has 1 field, not 5"),
             ("61 * * * *", "the minute `61` is no number from 0 to 59"),
-            ("0 -1 * * *", "the hour `` is no number from 0 to 23"),
+            ("0 -1 * * *", "the hour `-1` is no number from 0 to 23"),
             ("0 0 L * *", "the day of month `L` is no number from 1 to 31"),
             ("0 0 15W * *", "the day of month `15W` is no number"),
             ("0 0 ? * *", "the day of month `?` is no number"),

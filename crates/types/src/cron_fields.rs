@@ -55,14 +55,15 @@ impl Field {
             return Ok(self.first);
         }
         let (first, last) = given.split_once('-').unwrap_or((given, given));
-        let (begin, end) = (self.value(first)?, self.value(last)?);
+        let (begin, end) = (self.value(first, given)?, self.value(last, given)?);
         if begin > end {
             return Err(format!("the {} `{given}` ends before it begins", self.name));
         }
         Ok(begin)
     }
 
-    fn value(&self, given: &str) -> Result<u32, String> {
+    /// Reads a value of a part of the field, which the error names.
+    fn value(&self, given: &str, part: &str) -> Result<u32, String> {
         let Self { name, first, last, words } = self;
         let word = words.iter().zip(*first..).find(|(word, _)| word.eq_ignore_ascii_case(given));
         let number = given.parse().ok().filter(|number| given.len() <= 2 && (first..=last).contains(&number));
@@ -71,7 +72,10 @@ impl Field {
                 [] => format!("no number from {first} to {last}"),
                 [word, ..] => format!("neither a number from {first} to {last} nor a word such as `{word}`"),
             };
-            format!("the {name} `{given}` is {taken}")
+            match given {
+                "" => format!("the {name} `{part}` is {taken}"),
+                given => format!("the {name} `{given}` is {taken}"),
+            }
         })
     }
 }

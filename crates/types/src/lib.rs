@@ -157,7 +157,7 @@ pub use timeframe::Timeframe;
 pub use title::title_of;
 pub use tombstone::{Tombstone, TombstoneStatus};
 pub use tool::{Effect, EffectClasses, ResultSource, ToolSpec};
-pub use tool_switches::{Switch, SwitchScope, Switches, ToolSwitches, is_tool_of};
+pub use tool_switches::{Switch, SwitchScope, Switches, ToolSwitches, is_tool_of, server_of_tool};
 pub use trigger::{Payload, Trigger, TriggerRule};
 pub use usage::{Cost, HourlyUsage, ModelUse, Tally, Usage};
 pub use wakeup::Wakeup;

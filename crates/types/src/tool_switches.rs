@@ -21,7 +21,7 @@ words! {
 #[serde(transparent)]
 pub struct Switches(BTreeMap<String, Switch>);
 
-/// What separates the name of a server from that of its tool.
+/// What separates the name of a server from that of its tool. No name of a server has it, or ends with a part of it.
 const SEPARATOR: &str = "__";
 
 impl Switches {
@@ -61,10 +61,11 @@ impl Switches {
         }
     }
 
-    /// Whether a tool of this server may be used: its own switch counts, or else that of the server.
+    /// Whether a tool of a server may be used: its own switch counts, or else that of its server.
     #[must_use]
-    pub fn allow(&self, server: &str, tool: &str) -> bool {
-        self.get(tool).or_else(|| self.get(server)).unwrap_or(Switch::On) == Switch::On
+    pub fn allow(&self, tool: &str) -> bool {
+        let of_server = || server_of_tool(tool).and_then(|server| self.get(server));
+        self.get(tool).or_else(of_server).unwrap_or(Switch::On) == Switch::On
     }
 
     /// Whether any tool of this server may be used.
@@ -86,10 +87,16 @@ impl Switches {
     }
 }
 
+/// The name of the server whose tool this name is; none if it is no tool of a server.
+#[must_use]
+pub fn server_of_tool(name: &str) -> Option<&str> {
+    name.split_once(SEPARATOR).map(|(server, _)| server).filter(|server| !server.is_empty())
+}
+
 /// Whether this names a tool of the server.
 #[must_use]
 pub fn is_tool_of(server: &str, name: &str) -> bool {
-    name.strip_prefix(server).is_some_and(|rest| rest.starts_with(SEPARATOR))
+    server_of_tool(name) == Some(server)
 }
 
 /// Whose switches.
@@ -170,13 +177,11 @@ mod tests {
     fn the_switch_of_a_tool_takes_precedence_over_that_of_its_server() {
         let some =
             switches(&[("bank", Switch::Off), ("bank__read", Switch::On), ("mail__send", Switch::Off)]);
-        let allowed = |server: &str, tool: &str| some.allow(server, tool);
-        assert!(
-            allowed("bank", "bank__read") && allowed("mail", "mail__read") && allowed("new", "new__tool")
-        );
-        assert!(!allowed("bank", "bank__pay") && !allowed("mail", "mail__send"));
+        assert!(some.allow("bank__read") && some.allow("mail__read") && some.allow("new__tool"));
+        assert!(!some.allow("bank__pay") && !some.allow("mail__send"));
         assert!(some.allow_any("bank") && some.allow_any("mail"));
         assert!(!switches(&[("bank", Switch::Off), ("banks__a", Switch::On)]).allow_any("bank"));
+        assert!(!switches(&[("bank", Switch::Off)]).allow("bank___of_a_name_with_a_line"));
     }
 
     #[test]
@@ -184,8 +189,8 @@ mod tests {
         let own = switches(&[("bank", Switch::On), ("mail__send", Switch::On)]);
         let wider = switches(&[("bank__pay", Switch::Off), ("mail", Switch::Off), ("files", Switch::Off)]);
         let both = own.over(wider);
-        assert!(both.allow("bank", "bank__pay"), "the tree switches the whole server");
-        assert!(both.allow("mail", "mail__send") && !both.allow("mail", "mail__read"));
-        assert!(!both.allow("files", "files__read"));
+        assert!(both.allow("bank__pay"), "the tree switches the whole server");
+        assert!(both.allow("mail__send") && !both.allow("mail__read"));
+        assert!(!both.allow("files__read"));
     }
 }

@@ -8,7 +8,7 @@ use super::Client;
 use crate::{
     Result,
     prompt::{self, BYTES, View, density},
-    toolset::Position,
+    toolset::{Holder, Position},
 };
 
 /// The most blocks that the conversation is shown in.
@@ -73,7 +73,9 @@ impl Client {
             Some(run) => run.switches,
             None => engine.switches_for(&agent).await?,
         };
-        let offer = engine.offer(&kind, position, (&agent.owner, &switches));
+        let servers = engine.owner_servers(&agent.owner);
+        let holder = Holder { owner: &agent.owner, switches: &switches, servers: &servers };
+        let offer = engine.offer(&kind, position, &holder);
         let sessions = memory.latest_sessions(kind.context.summaries()).await?;
         let view = View::of(&items, &kind);
         let part = |name: &str, bytes: usize| Part { name: name.to_owned(), items: None, bytes };

@@ -15,7 +15,7 @@ use crate::{
     digest::sha256,
     prompt::{self, Rendered, of_request, of_tools},
     run::is_last_announced,
-    toolset::Position,
+    toolset::{Holder, Position},
 };
 
 /// Closed sessions read at once.
@@ -153,7 +153,9 @@ impl Client {
             },
             None => {
                 let (engine, position) = (&self.engine, Position::of(agent, &kind, seen));
-                Arc::clone(&engine.offer(&kind, position, (&agent.owner, &run.switches)).specs)
+                let servers = engine.owner_servers(&agent.owner);
+                let holder = Holder { owner: &agent.owner, switches: &run.switches, servers: &servers };
+                Arc::clone(&engine.offer(&kind, position, &holder).specs)
             }
         };
         let other = turn.and_then(|turn| turn.asked.as_ref()?.model.clone());

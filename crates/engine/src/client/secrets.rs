@@ -32,7 +32,7 @@ impl Client {
     /// anew when an agent next uses it. Returns whether it is a new one, and the secret.
     ///
     /// # Errors
-    /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is too short, too long or has a NUL;
+    /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is too short, too long or has control characters;
     /// [`Error::TooMany`].
     pub async fn set_secret(&self, name: SecretName, value: &SecretString) -> Result<(bool, Secret)> {
         check_value(value)?;
@@ -51,6 +51,7 @@ impl Client {
             let named = (self.owner.clone(), name.clone());
             let secret = self.engine.secret_keys()?.seal(named, value, created, now)?;
             if self.write_secret(&secret, version).await? {
+                self.end_connections(&name);
                 return Ok((version == 0, secret));
             }
         }
@@ -77,24 +78,51 @@ impl Client {
         commit.push(Write::PruneEntity(EntityKind::SECRET, id));
         match self.engine.commit(commit).await {
             Err(StoreError::OtherVersion { .. }) => Box::pin(self.delete_secret(name)).await,
-            done => Ok(done.map(drop)?),
+            done => {
+                done?;
+                self.end_connections(name);
+                Ok(())
+            }
         }
     }
 
-    /// Seals the secrets of all owners anew with the first key. What is interrupted is taken up by the next call.
+    /// Ends this node's connections that were made with an earlier value of a secret. Other nodes end theirs when an agent
+    /// of the owner next begins or goes on.
+    fn end_connections(&self, name: &SecretName) {
+        let inner = &self.engine.inner;
+        let servers = inner.servers.serving(&self.owner).filter(|server| server.secrets.contains(name));
+        let ended =
+            servers.filter_map(|server| inner.servers.connections().forget(&self.owner, &server.name));
+        ended.for_each(|number| inner.toolsets.forget_connection(number));
+    }
+
+    /// Seals the secrets of all owners anew with the first key, until a look at all of them finds nothing left to do. What
+    /// is interrupted is taken up by the next call.
     ///
     /// # Errors
     /// [`Error::Reserved`] for a caller that is not the operator; [`Error::NoSecretKey`].
     pub async fn reseal_secrets(&self) -> Result<Resealed> {
-        let engine = self.whole_engine("seal the secrets of all owners anew")?;
-        let (keys, mut done) = (engine.secret_keys()?, Resealed::default());
-        let mut page = Page { limit: AT_ONCE, ..Page::default() };
+        let keys = self.whole_engine("seal the secrets of all owners anew")?.secret_keys()?;
+        let mut resealed = 0;
+        loop {
+            // One that was deleted and set again meanwhile is behind those that were looked at.
+            let done = self.reseal_all(keys).await?;
+            resealed += done.resealed;
+            if done.resealed == 0 {
+                return Ok(Resealed { resealed, current: done.current.saturating_sub(resealed), ..done });
+            }
+        }
+    }
+
+    /// Looks at the secrets of all owners once.
+    async fn reseal_all(&self, keys: &SecretKeys) -> Result<Resealed> {
+        let (mut done, mut page) = (Resealed::default(), Page { limit: AT_ONCE, ..Page::default() });
         loop {
             let filter = RecordFilter::<Secret> { page: page.clone(), ..RecordFilter::default() };
-            let secrets = match engine.store().records(&Scope::All, filter).await {
-                // The last one was deleted meanwhile: those that are done are only counted again.
+            let secrets = match self.engine.store().records(&Scope::All, filter).await {
+                // The last one was deleted meanwhile: it begins anew, and counts again those that are done.
                 Err(StoreError::NoRow { .. }) => {
-                    (done, page.after) = (Resealed::default(), None);
+                    (done.current, done.unreadable, page.after) = (0, 0, None);
                     continue;
                 }
                 secrets => secrets?,
@@ -162,9 +190,9 @@ fn check_value(value: &SecretString) -> Result<()> {
     if value.len() > LONGEST_VALUE {
         return Err(Error::Invalid(format!("the secret has more than {LONGEST_VALUE} bytes")));
     }
-    if value.contains('\0') {
+    if value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
         return Err(Error::Invalid(
-            "the secret has a NUL, which no program and no header can be given".into(),
+            "the secret has a control character, which neither a program nor a header can be given".into(),
         ));
     }
     Ok(())

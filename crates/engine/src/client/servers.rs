@@ -8,7 +8,7 @@ use entourage_types::{
 use super::Client;
 use crate::{
     Error, Result,
-    servers::{OfOwner, ToolServer},
+    servers::{ConnectionState, OwnerServer, ToolServer},
 };
 
 /// How many switches an owner or a tree may have.
@@ -71,7 +71,8 @@ impl Client {
         name: &str,
         switch: Option<Switch>,
     ) -> Result<ServerRecord> {
-        let server = self.server_of(name)?;
+        // What has a switch may lose it, also where there is no such tool any more.
+        let server = self.server_of(name, switch.is_none())?;
         self.check_root(tree).await?;
         loop {
             let before = self.kept_switches(self.scope_of(tree)).await?;
@@ -144,8 +145,8 @@ impl Client {
         )))
     }
 
-    /// The server of this name, or of the tool of this name.
-    fn server_of(&self, name: &str) -> Result<&ToolServer> {
+    /// The server of this name, or of the tool of this name, which need not be known.
+    fn server_of(&self, name: &str, is_any: bool) -> Result<&ToolServer> {
         let servers = &self.engine.inner.servers;
         let (mut named, not_found) = (servers.serving(&self.owner), || Error::not_found("MCP server", name));
         if let Some(server) = named.find(|server| server.name == name) {
@@ -156,7 +157,7 @@ impl Client {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let may_be = name.len() <= LONGEST_TOOL && name.chars().all(is_plain);
         let (state, tools) = self.server_state(server);
-        let is_known = state != (true, None) || tools.iter().any(|tool| tool == name);
+        let is_known = is_any || state != (true, None) || tools.iter().any(|tool| tool == name);
         if may_be && is_known { Ok(server) } else { Err(Error::not_found("tool", name)) }
     }
 
@@ -168,9 +169,11 @@ impl Client {
             let is_of = |tool: &String| servers.of_tool(tool).is_some_and(|of| of.name == server.name);
             return ((servers.is_connected(&server.name), None), names.into_iter().filter(is_of).collect());
         }
-        match servers.of_owners().peek(&self.owner, &server.name) {
-            Some((OfOwner::Connected(_), tools)) => ((true, None), tools),
-            Some((OfOwner::Away(why), _)) => ((false, Some(why)), Vec::new()),
+        match servers.connections().peek(&self.owner, &server.name) {
+            Some(OwnerServer { state: ConnectionState::Connected(_), tools, .. }) => {
+                ((true, None), tools.iter().map(|tool| tool.name().to_owned()).collect())
+            }
+            Some(OwnerServer { state: ConnectionState::Away(why), .. }) => ((false, Some(why)), Vec::new()),
             None => ((false, None), Vec::new()),
         }
     }
@@ -181,7 +184,7 @@ impl Client {
         tools.extend(switched);
         tools.sort_unstable();
         tools.dedup();
-        let effective = |tool: &str| if all.allow(&server.name, tool) { Switch::On } else { Switch::Off };
+        let effective = |tool: &str| if all.allow(tool) { Switch::On } else { Switch::Off };
         let tool = |name: String| ServerTool { switch: own.get(&name), effective: effective(&name), name };
         ServerRecord {
             name: server.name.clone(),
@@ -189,7 +192,7 @@ impl Client {
             problem,
             secrets: server.secrets.clone(),
             switch: own.get(&server.name),
-            effective: effective(&server.name),
+            effective: all.get(&server.name).unwrap_or(Switch::On),
             tools: tools.into_iter().map(tool).collect(),
         }
     }

@@ -432,7 +432,9 @@ mod tests {
         assert!(rule("{ tool: pay }").text.contains("tool"));
         assert!(only("---\nname: a\nin_doubt: { otherwise: approve }\n---\nDo.").text.contains("give_up"));
         assert!(only("---\nname: a\neffects: { safe: pay }\n---\nDo.").text.contains("safe"));
-        let trigger = |name: &str| only(&format!("---\nname: a\ntriggers: {{{name:?}: {{text: Look.}}}}\n---\nDo.")).text;
+        let trigger = |name: &str| {
+            only(&format!("---\nname: a\ntriggers: {{{name:?}: {{text: Look.}}}}\n---\nDo.")).text
+        };
         for name in ["", " ", "a\tb", &"x".repeat(201)] {
             assert!(trigger(name).contains("is no name for a trigger"), "{name:?}");
         }

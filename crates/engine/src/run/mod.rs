@@ -173,10 +173,11 @@ impl<'e> Run<'e> {
             servers.heard(&self.kind, switches, cut).await;
             tokio::select! {
                 connected = self.engine.connect_for_owner(&self.agent.owner, &self.kind, switches) => connected,
-                () = cut.cancelled() => Ok(()),
+                () = cut.cancelled() => Ok(self.engine.owner_servers(&self.agent.owner)),
             }
         };
-        self.control.pulse().beating(&**self.engine.clock(), heard).await?;
+        let servers = self.control.pulse().beating(&**self.engine.clock(), heard).await?;
+        self.offered.use_servers(servers);
         // The wait is not time at work.
         self.control.waited(self.engine.now().since(before));
         self.offered.renew(self.engine, &self.agent, &self.kind);

@@ -9,7 +9,8 @@ use crate::{
     Engine,
     digest::sha256,
     prompt::is_cut,
-    toolset::{Position, Toolset},
+    servers::OwnerServer,
+    toolset::{Holder, Position, Toolset},
 };
 
 /// The offer for the agent's current position.
@@ -18,6 +19,8 @@ pub(super) struct Offered {
     position: Position,
     /// Those of the run.
     switches: Switches,
+    /// The servers of the owner alone, as the activation found them.
+    servers: Vec<OwnerServer>,
     /// The stable prefix, once it has been rendered, and its digest.
     system: Option<(Arc<str>, Sha256)>,
     /// Whether what is new beside the conversation was appended since the last model call.
@@ -34,8 +37,15 @@ impl Offered {
         switches: &Switches,
     ) -> Self {
         let position = Position::of(agent, kind, items);
-        let toolset = engine.offer(kind, position, (&agent.owner, switches));
-        Self { toolset, position, switches: switches.clone(), system: None, has_context: false }
+        let (switches, servers) = (switches.clone(), engine.owner_servers(&agent.owner));
+        let holder = Holder { owner: &agent.owner, switches: &switches, servers: &servers };
+        let toolset = engine.offer(kind, position, &holder);
+        Self { toolset, position, switches, servers, system: None, has_context: false }
+    }
+
+    /// Has the activation use these servers of the owner from here on, whatever becomes of their connections meanwhile.
+    pub(super) fn use_servers(&mut self, servers: Vec<OwnerServer>) {
+        self.servers = servers;
     }
 
     pub(super) fn switches(&self) -> &Switches {
@@ -114,6 +124,7 @@ impl Offered {
 
     /// Offers the tools that exist by now.
     pub(super) fn renew(&mut self, engine: &Engine, agent: &Agent, kind: &Arc<Kind>) {
-        self.toolset = engine.offer(kind, self.position, (&agent.owner, &self.switches));
+        let holder = Holder { owner: &agent.owner, switches: &self.switches, servers: &self.servers };
+        self.toolset = engine.offer(kind, self.position, &holder);
     }
 }

@@ -1,18 +1,18 @@
 //! Tool servers that are connected while the engine is at work: their tools are added once they are
 //! connected, and only agents that may use them wait for that.
 
-mod of_owner;
+mod owner_connections;
 mod switches;
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use entourage_tools::{Error as ToolError, Owners, Tool};
-use entourage_types::{Kind, Owner, SecretName, Switches, is_tool_of};
+use entourage_types::{Kind, Owner, SecretName, Switches, server_of_tool};
 use tokio::sync::{Notify, futures::Notified, watch};
 use tokio_util::sync::CancellationToken;
 
-pub use of_owner::ConnectForOwner;
-pub(crate) use of_owner::{OfOwner, OwnersServers};
+pub use owner_connections::ConnectForOwner;
+pub(crate) use owner_connections::{ConnectionState, OwnerConnections, OwnerServer};
 
 use crate::{Engine, Kinds, kinds::pattern};
 
@@ -59,7 +59,7 @@ pub(crate) struct Servers {
     /// The shared servers that are not connected.
     missing: watch::Sender<BTreeMap<String, Missing>>,
     wanted: Notify,
-    of_owners: OwnersServers,
+    connections: OwnerConnections,
 }
 
 /// Why a server's tools are missing.
@@ -79,7 +79,7 @@ impl Servers {
             catalogue,
             missing: watch::Sender::new(connecting),
             wanted: Notify::new(),
-            of_owners: OwnersServers::new(connect),
+            connections: OwnerConnections::new(connect),
         }
     }
 
@@ -98,15 +98,15 @@ impl Servers {
         !self.missing.borrow().contains_key(server)
     }
 
-    /// The servers of this owner alone.
-    pub(crate) fn of_owners(&self) -> &OwnersServers {
-        &self.of_owners
+    /// The connections of owners.
+    pub(crate) fn connections(&self) -> &OwnerConnections {
+        &self.connections
     }
 
-    /// The server of a tool: of servers one of whose names begins with the other, the one with the longer name.
+    /// The server of a tool.
     pub(crate) fn of_tool(&self, tool: &str) -> Option<&ToolServer> {
-        let of_tool = self.catalogue.iter().filter(|server| is_tool_of(&server.name, tool));
-        of_tool.max_by_key(|server| server.name.len())
+        let name = server_of_tool(tool)?;
+        self.catalogue.iter().find(|server| server.name == name)
     }
 
     /// Waits until the first attempt to connect each shared server that this kind may use has succeeded or failed,

@@ -1,30 +1,22 @@
-//! What an agent is offered, by its kind, its owner and the switches of its run.
+//! What an agent is offered, by its kind, its owner and its run.
 
 use std::sync::Arc;
 
-use entourage_types::{Kind, Owner, Switches};
+use entourage_types::{Kind, ResultSource};
 
 use super::{Holder, Position, Toolset};
 use crate::Engine;
 
 impl Engine {
-    /// What an agent of this kind and owner is offered, with these switches.
-    pub(crate) fn offer(
-        &self,
-        kind: &Arc<Kind>,
-        position: Position,
-        (owner, switches): (&Owner, &Switches),
-    ) -> Arc<Toolset> {
-        let servers = &self.inner.servers;
-        let is_off = |tool: &str| {
-            let server = if switches.is_empty() { None } else { servers.of_tool(tool) };
-            server.is_some_and(|server| !switches.allow(&server.name, tool))
-        };
-        let of_owner = servers.serving(owner).filter(|server| server.is_of_owners()).filter_map(|server| {
-            let (state, tools) = servers.of_owners().tools(owner, &server.name)?;
-            Some((server.name.clone(), state, tools))
-        });
-        let holder = Holder { owner, is_off: &is_off, of_owner: of_owner.collect() };
-        self.inner.toolsets.of(kind, position, &holder, || self.offered_from())
+    /// What an agent of this kind is offered.
+    pub(crate) fn offer(&self, kind: &Arc<Kind>, position: Position, holder: &Holder<'_>) -> Arc<Toolset> {
+        self.inner.toolsets.of(kind, position, holder, || self.offered_from())
+    }
+
+    /// Where the results of a tool come from; none if there is no such tool. Those of a server that is connected for each
+    /// owner apart are not among the tools of all.
+    pub(crate) fn source(&self, tool: &str) -> Option<ResultSource> {
+        let of_owner = || self.inner.servers.of_tool(tool).filter(|server| server.is_of_owners());
+        self.inner.toolsets.source(tool).or_else(|| of_owner().map(|_| ResultSource::Private))
     }
 }

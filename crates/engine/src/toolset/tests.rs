@@ -13,8 +13,8 @@ const TOP: Position =
 
 /// An owner without servers of its own and without switches.
 fn holder() -> Holder<'static> {
-    static LOCAL: LazyLock<Owner> = LazyLock::new(Owner::local);
-    Holder { owner: &LOCAL, is_off: &|_| false, of_owner: Vec::new() }
+    static LOCAL: LazyLock<(Owner, Switches)> = LazyLock::new(|| (Owner::local(), Switches::default()));
+    Holder { owner: &LOCAL.0, switches: &LOCAL.1, servers: &[] }
 }
 
 /// A tool during whose first offer the kinds change.

@@ -117,7 +117,7 @@ async fn listen(client: Client, root: AgentId, answers: u64, every: usize) -> (u
         for _ in 0..every {
             match within("something is told", watch.next()).await.unwrap() {
                 Signal::Delta(delta) => heard.entry(delta.item_seq).or_default().take(&delta),
-                Signal::CaughtUp(_) => {}
+                Signal::Inbox | Signal::CaughtUp(_) => {}
                 Signal::Event(event) => {
                     last = event.seq;
                     let EventBody::Item { item: Some(item), item_seq } = &event.body else { continue };
@@ -195,7 +195,7 @@ async fn a_late_subscriber_gets_the_streamed_text_from_its_beginning() {
                     model.may_end.notify_one();
                 }
                 Signal::Event(event) if matches!(event.body, EventBody::Item { item_seq: 1, .. }) => break,
-                Signal::Event(_) | Signal::CaughtUp(_) => {}
+                Signal::Event(_) | Signal::Inbox | Signal::CaughtUp(_) => {}
             }
         }
     })

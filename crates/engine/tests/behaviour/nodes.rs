@@ -259,7 +259,7 @@ async fn a_subscriber_at_another_node_sees_the_pieces_and_every_event() {
                         break;
                     }
                 }
-                Signal::CaughtUp(_) => {}
+                Signal::Inbox | Signal::CaughtUp(_) => {}
             }
         }
     };

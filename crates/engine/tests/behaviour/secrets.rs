@@ -127,7 +127,11 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     for _ in 0..2 {
         assert_eq!(asked(&world, "ann").await.1[2], "output!: the MCP server `bank` refused it");
     }
-    assert_eq!(bank.given(), ["of_ann_1", "of_bob_1", "newer_one", "wrong_one"], "it is not tried again at once");
+    assert_eq!(
+        bank.given(),
+        ["of_ann_1", "of_bob_1", "newer_one", "wrong_one"],
+        "it is not tried again at once"
+    );
     let ann = world.engine().client(Owner::new("ann"));
     ann.delete_secret(&name("token")).await.unwrap();
     assert_eq!(asked(&world, "ann").await.1[2], missing);

@@ -85,7 +85,7 @@ async fn list(globals: &Globals, which: List) -> Result<Exit> {
     for server in &servers {
         match globals.json {
             true => out::json(server)?,
-            false => show(server)?,
+            false => show(server, backend.is_at_work(None))?,
         }
     }
     if servers.is_empty() && !globals.json && !globals.quiet {
@@ -95,7 +95,7 @@ async fn list(globals: &Globals, which: List) -> Result<Exit> {
 }
 
 async fn switch(globals: &Globals, named: Named, to: Option<Switch>) -> Result<Exit> {
-    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
     let agent = match named.agent {
         Some(agent) => Some(agent.find(&backend).await?),
         None => None,
@@ -112,17 +112,18 @@ async fn switch(globals: &Globals, named: Named, to: Option<Switch>) -> Result<E
     };
     match globals.json {
         true => out::json(&server)?,
-        false => show(&server)?,
+        false => show(&server, backend.is_at_work(None))?,
     }
     Ok(Exit::Done)
 }
 
-/// Shows a server, with a line for each tool.
-fn show(server: &McpServer) -> Result<()> {
+/// Shows a server, with a line for each tool. Servers are connected where agents work.
+fn show(server: &McpServer, is_at_work: bool) -> Result<()> {
     let paint = out::stdout();
     let state = match (&server.problem, server.connected) {
         (Some(problem), _) => format!("not connected: {problem}"),
         (None, true) => "connected".to_owned(),
+        (None, false) if !is_at_work => "not tried here: it is connected while agents work".to_owned(),
         (None, false) if server.secrets.is_empty() => "not connected".to_owned(),
         (None, false) => "connected when an agent is to use it".to_owned(),
     };

@@ -23,7 +23,7 @@ Examples:
   entourage secrets set github                  asks for the value
   entourage secrets set github < token.txt      reads it
   entourage secrets delete github
-  entourage secrets key > keys && chmod 600 keys  a key that seals them; `secrets.keys_file` names the file
+  (umask 077; entourage secrets key > keys)     a key that seals them; `secrets.keys_file` names the file
   entourage secrets reseal                      after a new first key was added
 
 Settings of MCP servers refer to a secret as ${secret:NAME}, in `env` and `headers`. Each owner sets their own.";
@@ -48,7 +48,7 @@ enum Command {
     #[command(after_help = "Example:\n  entourage secrets delete github")]
     Delete(Named),
     /// Make a key that seals secrets, and print it
-    #[command(after_help = "Example:\n  entourage secrets key > keys && chmod 600 keys")]
+    #[command(after_help = "Example:\n  (umask 077; entourage secrets key > keys)")]
     Key,
     /// Seal the secrets of all owners anew with the first key; for the operator
     #[command(after_help = "Example:\n  entourage secrets reseal")]
@@ -67,7 +67,7 @@ impl Secrets {
             Command::List => list(globals).await?,
             Command::Set(named) => set(globals, &named.name).await?,
             Command::Delete(named) => {
-                let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+                let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
                 backend.delete_secret(&named.name).await?;
                 if !globals.quiet && !globals.json {
                     out::note(format!("the secret `{}` is deleted", named.name));
@@ -81,7 +81,7 @@ impl Secrets {
                 }
             }
             Command::Reseal => {
-                let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+                let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
                 let done = backend.reseal_secrets().await?;
                 match globals.json {
                     true => out::json(&done)?,
@@ -116,7 +116,7 @@ async fn list(globals: &Globals) -> Result<()> {
 }
 
 async fn set(globals: &Globals, name: &SecretName) -> Result<()> {
-    let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
+    let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
     let value = match input::is_interactive() {
         true => rpassword::prompt_password(format!("value of `{name}` (not shown): ")),
         false => read(),
@@ -126,7 +126,9 @@ async fn set(globals: &Globals, name: &SecretName) -> Result<()> {
     match globals.json {
         true => out::json(&secret)?,
         false if globals.quiet => {}
-        false => out::note(format!("the secret `{name}` is set; agents use it from their next run on")),
+        false => {
+            out::note(format!("the secret `{name}` is set; agents use it when they next begin or go on"))
+        }
     }
     Ok(())
 }

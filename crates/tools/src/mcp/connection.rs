@@ -44,7 +44,7 @@ impl Connection {
             .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
             .map_err(|why| {
                 let (name, from) = (&settings.name, described(&settings.transport));
-                let why = Secrets::of(&settings.transport).strike(&why);
+                let why = Secrets::of(settings).strike(&why);
                 let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
                 // On one line, whatever the server's message is.
                 Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -112,7 +112,7 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
         |error: &ClientInitializeError| trouble.get().map_or_else(|| refused(error), |why| (*why).into());
     match &settings.transport {
         McpTransport::Command { command, args, env, cwd } => {
-            let log = Log { server: settings.name.clone(), secrets: Secrets::of(&settings.transport) };
+            let log = Log { server: settings.name.clone(), secrets: Secrets::of(settings) };
             let supervisor = settings.supervisor.as_deref().unwrap_or_default();
             let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;

@@ -74,7 +74,15 @@ impl McpSettings {
             let filled: String = filled.collect();
             *value = filled.into();
         }
+        settings.given = secrets.values().cloned().collect();
         settings
+    }
+
+    /// Whether each value that it is given has a secret of an owner, so that it uses no credentials of the operator.
+    #[must_use]
+    pub fn is_of_owners(&self) -> bool {
+        let values = self.transport.values();
+        !values.is_empty() && values.values().all(|value| has_any(value.expose_secret()))
     }
 }
 
@@ -116,6 +124,15 @@ mod tests {
         let filled = bank.with_secrets(&values);
         let filled: Vec<&str> = filled.transport.values().values().map(ExposeSecret::expose_secret).collect();
         assert_eq!(filled, ["Bearer two ${secret:a}", "one-two ${secret:a}", "$"]);
+    }
+
+    #[test]
+    fn what_has_a_value_of_the_operator_is_not_of_owners_alone() {
+        let of_owners = |env: serde_json::Value| {
+            settings(json!({ "name": "a", "command": "c", "env": env })).unwrap().is_of_owners()
+        };
+        assert!(of_owners(json!({ "A": "${secret:a}", "B": "x ${secret:b}" })));
+        assert!(!of_owners(json!({ "A": "${secret:a}", "B": "of the operator" })) && !of_owners(json!({})));
     }
 
     #[test]

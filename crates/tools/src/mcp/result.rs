@@ -62,12 +62,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::McpTransport;
+    use crate::{McpSettings, McpTransport};
 
     #[test]
     fn a_secret_of_the_server_is_redacted_in_its_results() {
         let headers = BTreeMap::from([("Authorization".to_owned(), "Bearer canary-1234".into())]);
-        let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers });
+        let secrets = Secrets::of(&McpSettings::new("a", McpTransport::Url { url: String::new(), headers }));
         let outcome = |result| outcome(serde_json::from_value(result).unwrap(), &secrets);
         let content = json!([{ "type": "text", "text": "canary-1234 is no good" }]);
         let failed = outcome(json!({ "content": content, "isError": true })).unwrap_err();
@@ -81,7 +81,10 @@ mod tests {
 
     #[test]
     fn oversized_structured_content_is_left_out_beside_a_text() {
-        let secrets = Secrets::of(&McpTransport::Url { url: String::new(), headers: BTreeMap::new() });
+        let secrets = Secrets::of(&McpSettings::new(
+            "a",
+            McpTransport::Url { url: String::new(), headers: BTreeMap::new() },
+        ));
         let outcome = |result| match outcome(serde_json::from_value(result).unwrap(), &secrets) {
             Ok(Outcome::Done(done)) => done,
             other => panic!("{other:?}"),

@@ -6,7 +6,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::McpTransport;
+use super::{McpSettings, McpTransport};
 
 /// Shorter words are not secrets, and removing them would hide what went wrong.
 const LEAST: usize = 8;
@@ -19,12 +19,15 @@ const SECRET_NAMES: [&str; 9] =
 pub(super) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
-    pub(super) fn of(transport: &McpTransport) -> Self {
-        let (given, found) = match transport {
+    pub(super) fn of(settings: &McpSettings) -> Self {
+        let (values, found) = match &settings.transport {
             McpTransport::Command { args, env, .. } => (env, in_arguments(args)),
             McpTransport::Url { url, headers } => (headers, in_address(url)),
         };
-        let given = given.values().map(|value| value.expose_secret().to_owned());
+        let in_values = values.values().flat_map(|value| in_address(value.expose_secret()));
+        let found = found.into_iter().chain(in_values);
+        // A secret of an owner may be a part of a value.
+        let given = values.values().chain(&settings.given).map(|value| value.expose_secret().to_owned());
         // Whole, and word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
         // first.
         let words = given.chain(found).flat_map(|text| {
@@ -105,24 +108,49 @@ mod tests {
     fn of_command(args: &[&str], env: &[(&str, &str)]) -> Secrets {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         let env = env.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
-        Secrets::of(&McpTransport::Command { command: "c".to_owned(), args, env, cwd: None })
+        Secrets::of(&McpSettings::new(
+            "a",
+            McpTransport::Command { command: "c".to_owned(), args, env, cwd: None },
+        ))
     }
 
     fn of_address(url: &str) -> Secrets {
-        Secrets::of(&McpTransport::Url { url: url.to_owned(), headers: BTreeMap::new() })
+        Secrets::of(&McpSettings::new(
+            "a",
+            McpTransport::Url { url: url.to_owned(), headers: BTreeMap::new() },
+        ))
     }
 
     #[test]
     fn a_secret_is_redacted_with_and_without_its_bearer_prefix() {
         let headers = [("Authorization".to_owned(), SecretString::from("Bearer canary-1234"))];
         let transport = McpTransport::Url { url: String::new(), headers: headers.into() };
-        let text = Secrets::of(&transport).strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
+        let text = Secrets::of(&McpSettings::new("a", transport))
+            .strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
         assert_eq!(text, "Bearer [secret] was refused: [secret] is no Bearer");
     }
 
     #[test]
     fn a_secret_of_short_words_is_redacted_as_a_whole() {
-        assert_eq!(of_command(&[], &[("A", "one two three")]).strike("`one two three`, one two"), "`[secret]`, one two");
+        assert_eq!(
+            of_command(&[], &[("A", "one two three")]).strike("`one two three`, one two"),
+            "`[secret]`, one two"
+        );
+    }
+
+    #[test]
+    fn a_secret_that_is_a_part_of_a_value_is_redacted() {
+        let env = [("DB".to_owned(), "postgres://me:${secret:pw}@host/db ${secret:pw}!".into())];
+        let transport =
+            McpTransport::Command { command: "c".to_owned(), args: vec![], env: env.into(), cwd: None };
+        let given = [("pw".parse().unwrap(), "canary-1234".into())];
+        let settings = McpSettings::new("a", transport).with_secrets(&given.into());
+        assert_eq!(
+            Secrets::of(&settings).strike("password `canary-1234` rejected"),
+            "password `[secret]` rejected"
+        );
+        let of_operator = of_command(&[], &[("DB", "postgres://me:canary-1234@host/db")]);
+        assert_eq!(of_operator.strike("`canary-1234`"), "`[secret]`");
     }
 
     #[test]

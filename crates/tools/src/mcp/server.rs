@@ -85,7 +85,7 @@ impl McpServer {
 
     /// Returns the secrets in its settings.
     pub(super) fn secrets(&self) -> Secrets {
-        Secrets::of(&self.settings.transport)
+        Secrets::of(&self.settings)
     }
 
     /// Returns its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
@@ -119,8 +119,15 @@ impl McpServer {
         };
         let (mut tools, mut problems) = (Vec::new(), Vec::new());
         let mut naming = Naming::new(&self.settings.name);
+        let secrets = self.secrets();
         for listed in listed {
-            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed);
+            if secrets.strike(&listed.name) != listed.name {
+                let message =
+                    "the name of one of its tools repeats a secret. This tool is left out".to_owned();
+                problems.push(Problem { server: self.settings.name.clone(), message });
+                continue;
+            }
+            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed, &secrets);
             match ArgumentValidator::new(tool.spec()) {
                 Ok(_) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
                 Err(error) => {

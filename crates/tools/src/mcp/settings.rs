@@ -15,7 +15,7 @@ use crate::Owners;
 #[serde(try_from = "Raw")]
 #[schemars(with = "Raw")]
 pub struct McpSettings {
-    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32.
+    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32, without `__`, and not `_` at its end.
     pub name: String,
     /// How to reach it.
     pub transport: McpTransport,
@@ -27,6 +27,8 @@ pub struct McpSettings {
     /// A command that runs a program as [`supervise`](crate::supervise) does; the program and its arguments
     /// are appended. Without it, only the server's own process group is ended.
     pub supervisor: Option<Vec<OsString>>,
+    /// The secrets of an owner that stand in the transport: what the server repeats of them is struck out.
+    pub(super) given: Vec<SecretString>,
 }
 
 /// How to reach a server.
@@ -68,6 +70,7 @@ impl McpSettings {
             connect_timeout: Duration::from_secs(CONNECT_SECONDS),
             owners: None,
             supervisor: None,
+            given: Vec::new(),
         }
     }
 }
@@ -76,7 +79,7 @@ impl McpSettings {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Raw {
-    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32.
+    /// The prefix of its tools' names: letters, digits, `_` and `-`, at most 32, without `__`, and not `_` at its end.
     name: String,
     /// The program, which speaks MCP over its standard input and output.
     command: Option<String>,
@@ -100,7 +103,8 @@ struct Raw {
     /// How many seconds connecting and listing its tools may take; 30 by default.
     connect_seconds: Option<u64>,
     /// The owners whose agents may use it; by default all without authentication, and the operator alone with
-    /// it. One with `${secret:NAME}` is for all owners by default: each has to set the secret first.
+    /// it. One all of whose values in `env` or `headers` have `${secret:NAME}` is for all owners by default: each has to
+    /// set the secret first.
     owners: Option<Owners>,
 }
 
@@ -113,6 +117,12 @@ impl TryFrom<Raw> for McpSettings {
         if name.is_empty() || name.len() > NAME_CHARS || !name.chars().all(plain) {
             return Err(format!(
                 "`{name}` cannot name an MCP server: use letters, digits, `_` and `-`, at most {NAME_CHARS}"
+            ));
+        }
+        if name.contains("__") || name.ends_with('_') {
+            return Err(format!(
+                "`{name}` cannot name an MCP server: `__` ends the server's name in the names of its tools, so that the \
+                 name has no `__` and does not end with `_`"
             ));
         }
         let for_command = !args.is_empty() || !env.is_empty() || cwd.is_some();
@@ -139,6 +149,6 @@ impl TryFrom<Raw> for McpSettings {
         .and_then(|values| placeholders::names(values.values()))
         .map_err(refused)?;
         let connect_timeout = Duration::from_secs(connect_seconds.unwrap_or(CONNECT_SECONDS));
-        Ok(Self { name, transport, connect_timeout, owners, supervisor: None })
+        Ok(Self { name, transport, connect_timeout, owners, supervisor: None, given: Vec::new() })
     }
 }

@@ -7,7 +7,7 @@ use entourage_types::{Owner, ToolSpec};
 use rmcp::model::ToolAnnotations;
 use serde_json::{Value, json};
 
-use super::{result::outcome, server::McpServer};
+use super::{result::outcome, secrets::Secrets, server::McpServer};
 use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, tool::NAME_CHARS};
 
 /// A tool of an MCP server.
@@ -20,14 +20,24 @@ pub(super) struct McpTool {
 }
 
 impl McpTool {
-    pub(super) fn new(server: Arc<McpServer>, name: String, listed: rmcp::model::Tool) -> Self {
+    /// A tool as its server lists it, without the secrets that the server repeats in its texts.
+    pub(super) fn new(
+        server: Arc<McpServer>,
+        name: String,
+        listed: rmcp::model::Tool,
+        secrets: &Secrets,
+    ) -> Self {
         let hints = listed.annotations.unwrap_or_default();
         let effect = class_of(&hints);
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
+        let description = secrets.strike(&description);
         let mut parameters = listed.input_schema.as_ref().clone();
+        for value in parameters.values_mut() {
+            secrets.strike_in(value);
+        }
         // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
-        let spec = ToolSpec::new(name, description.into_owned(), Value::Object(parameters));
+        let spec = ToolSpec::new(name, description, Value::Object(parameters));
         Self { server, remote: listed.name.into_owned(), spec, effect }
     }
 

@@ -161,7 +161,7 @@ impl<'r> Readings<'r> {
                 *calls = self.words_of(turn);
                 Shows::Nothing
             }
-            ItemBody::Output(output) => match self.engine.inner.toolsets.source(&output.tool) {
+            ItemBody::Output(output) => match self.engine.source(&output.tool) {
                 Some(ResultSource::Public | ResultSource::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Shows::Nothing
@@ -182,8 +182,9 @@ impl<'r> Readings<'r> {
 
     fn words_of(&self, turn: &Turn) -> Calls {
         let toolsets = &self.engine.inner.toolsets;
-        let may_give =
-            |tool: &str| matches!(toolsets.source(tool), Some(ResultSource::Public | ResultSource::Person));
+        let may_give = |tool: &str| {
+            matches!(self.engine.source(tool), Some(ResultSource::Public | ResultSource::Person))
+        };
         let calls = turn.calls.iter().filter(|call| may_give(&call.tool));
         let words =
             calls.map(|call| (call.id, words_of_call(&call.arguments, toolsets.address(call).as_ref())));

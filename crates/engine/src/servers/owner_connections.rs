@@ -1,0 +1,289 @@
+//! Connections of servers that need secrets of their owner: each is one owner's alone, made when an agent of the owner is
+//! to use it.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    num::NonZeroUsize,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_store::Result as StoreResult;
+use entourage_tools::Tool;
+use entourage_types::{Backoff, Kind, Owner, Scope, Secret, SecretName, Sha256, Switches, Time};
+use futures::future::join_all;
+use lru::LruCache;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::ToolServer;
+use crate::{Engine, digest::sha256};
+
+/// Connects a server for one owner, with the owner's secrets.
+#[async_trait]
+pub trait ConnectForOwner: Send + Sync {
+    /// Connects the server of this name and lists its tools. Dropping the tools ends the connection.
+    ///
+    /// # Errors
+    /// Why it cannot be used, in a sentence without secrets.
+    async fn connect(
+        &self,
+        server: &str,
+        secrets: &BTreeMap<SecretName, SecretString>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String>;
+}
+
+/// How many connections a node keeps. Beyond that, the one that was not used for the longest time ends, once no run that
+/// is at work has its tools.
+const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+/// Of how many attempts that failed a node knows.
+const MOST_FAILURES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
+/// The pauses before a server that could not be connected for an owner is tried again.
+const PAUSES: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(600));
+
+/// A server for one owner.
+type Key = (Owner, String);
+
+/// A server as it is for an owner: what a run of the owner's agents is offered from.
+#[derive(Clone)]
+pub(crate) struct OwnerServer {
+    pub(crate) name: String,
+    pub(crate) state: ConnectionState,
+    /// Its tools; none if it is not connected.
+    pub(crate) tools: Arc<[Arc<dyn Tool>]>,
+}
+
+/// Whether a server is connected for an owner.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum ConnectionState {
+    /// It is; connections are numbered.
+    Connected(u64),
+    /// It is not, for this reason.
+    Away(String),
+}
+
+/// The connections of all owners at this node.
+pub(crate) struct OwnerConnections {
+    connector: Option<Arc<dyn ConnectForOwner>>,
+    connected: Mutex<LruCache<Key, Connection>>,
+    failed: Mutex<LruCache<Key, Failure>>,
+    /// Held while a server is connected for an owner, so that it is connected once.
+    turns: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+    /// The number of the last connection.
+    last: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Connection {
+    number: u64,
+    /// The digest of the secrets that it was made with: others make it void.
+    given: Sha256,
+    tools: Arc<[Arc<dyn Tool>]>,
+}
+
+/// Attempts that failed with the same secrets.
+#[derive(Clone)]
+struct Failure {
+    given: Sha256,
+    /// When the last one ended.
+    at: Time,
+    attempts: u32,
+    why: String,
+}
+
+impl OwnerConnections {
+    pub(super) fn new(connector: Option<Arc<dyn ConnectForOwner>>) -> Self {
+        Self {
+            connector,
+            connected: Mutex::new(LruCache::new(MOST_CONNECTIONS)),
+            failed: Mutex::new(LruCache::new(MOST_FAILURES)),
+            turns: Mutex::default(),
+            last: AtomicU64::new(0),
+        }
+    }
+
+    /// The state of a server for an owner, as far as it is known, and its tools. Does not count as a use of it.
+    pub(crate) fn peek(&self, owner: &Owner, server: &str) -> Option<OwnerServer> {
+        let key = (owner.clone(), server.to_owned());
+        if let Some(connection) = self.connected().peek(&key) {
+            return Some(connection.shown(server));
+        }
+        let failure = self.failed().peek(&key).cloned()?;
+        Some(OwnerServer::away(server, failure.why))
+    }
+
+    /// Ends what is known of a server for an owner, whose secrets have changed. Returns the number of the connection, if
+    /// there was one.
+    pub(crate) fn forget(&self, owner: &Owner, server: &str) -> Option<u64> {
+        let key = (owner.clone(), server.to_owned());
+        self.failed().pop(&key);
+        self.connected().pop(&key).map(|connection| connection.number)
+    }
+
+    fn connected(&self) -> MutexGuard<'_, LruCache<Key, Connection>> {
+        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn failed(&self) -> MutexGuard<'_, LruCache<Key, Failure>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<Key, Arc<tokio::sync::Mutex<()>>>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turn(&self, key: &Key) -> Turn<'_> {
+        let lock = Arc::clone(self.turns().entry(key.clone()).or_default());
+        Turn { of: self, key: key.clone(), lock }
+    }
+}
+
+/// A place in the line of those who want the same server for the same owner.
+struct Turn<'c> {
+    of: &'c OwnerConnections,
+    key: Key,
+    lock: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Drop for Turn<'_> {
+    /// The last one removes the line, also if it was cut off while it waited.
+    fn drop(&mut self) {
+        let mut turns = self.of.turns();
+        // The map and this place hold it.
+        if Arc::strong_count(&self.lock) == 2 {
+            turns.remove(&self.key);
+        }
+    }
+}
+
+impl Connection {
+    fn shown(&self, server: &str) -> OwnerServer {
+        let state = ConnectionState::Connected(self.number);
+        OwnerServer { name: server.to_owned(), state, tools: Arc::clone(&self.tools) }
+    }
+}
+
+impl OwnerServer {
+    fn away(server: &str, why: String) -> Self {
+        let (state, tools) = (ConnectionState::Away(why), Vec::new().into());
+        Self { name: server.to_owned(), state, tools }
+    }
+}
+
+impl Engine {
+    /// The servers of this owner alone, as far as their state is known here.
+    pub(crate) fn owner_servers(&self, owner: &Owner) -> Vec<OwnerServer> {
+        let connections = self.inner.servers.connections();
+        let servers = self.inner.servers.serving(owner).filter(|server| server.is_of_owners());
+        servers.filter_map(|server| connections.peek(owner, &server.name)).collect()
+    }
+
+    /// Connects the servers of this owner alone that an agent of this kind may use, unless they are connected with the
+    /// secrets as they are now.
+    pub(crate) async fn connect_for_owner(
+        &self,
+        owner: &Owner,
+        kind: &Kind,
+        switches: &Switches,
+    ) -> StoreResult<Vec<OwnerServer>> {
+        let servers = self.inner.servers.serving(owner).filter(|server| {
+            server.is_of_owners() && server.concerns(kind) && switches.allow_any(&server.name)
+        });
+        let connected = join_all(servers.map(|server| self.connect_one(owner, server))).await;
+        connected.into_iter().collect()
+    }
+
+    async fn connect_one(&self, owner: &Owner, server: &ToolServer) -> StoreResult<OwnerServer> {
+        let (connections, name) = (self.inner.servers.connections(), &server.name);
+        let key = (owner.clone(), name.clone());
+        let turn = connections.turn(&key);
+        let _turn = turn.lock.lock().await;
+        let values = match self.values_of(owner, server).await? {
+            Ok(values) => values,
+            Err(why) => {
+                // Whoever has not set it does not use the server: that is worth no warning.
+                tracing::debug!(%owner, server = name, "{why}");
+                if let Some(ended) = connections.forget(owner, name) {
+                    self.inner.toolsets.forget_connection(ended);
+                }
+                return Ok(OwnerServer::away(name, why));
+            }
+        };
+        let given = digest_of(&values);
+        if let Some(connection) = connections.connected().get(&key).filter(|found| found.given == given) {
+            return Ok(connection.shown(name));
+        }
+        let failure = connections.failed().get(&key).filter(|failure| failure.given == given).cloned();
+        if let Some(failure) = &failure
+            && self.now().since(failure.at) < PAUSES.after(failure.attempts)
+        {
+            return Ok(OwnerServer::away(name, failure.why.clone()));
+        }
+        let connected = match &connections.connector {
+            Some(connector) => connector.connect(name, &values).await,
+            None => Err(format!("the MCP server `{name}` cannot be connected for an owner here")),
+        };
+        match connected {
+            Ok(tools) => {
+                let number = connections.last.fetch_add(1, Relaxed) + 1;
+                let connection = Connection { number, given, tools: tools.into() };
+                let shown = connection.shown(name);
+                connections.failed().pop(&key);
+                // The earlier one of the same owner, or the one that was not used for the longest time.
+                let ended = connections.connected().push(key, connection);
+                if let Some((_, ended)) = ended {
+                    self.inner.toolsets.forget_connection(ended.number);
+                }
+                Ok(shown)
+            }
+            Err(why) => {
+                tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
+                if let Some(ended) = connections.forget(owner, name) {
+                    self.inner.toolsets.forget_connection(ended);
+                }
+                let attempts = failure.map_or(0, |failure| failure.attempts) + 1;
+                let failure = Failure { given, at: self.now(), attempts, why: why.clone() };
+                connections.failed().push(key, failure);
+                Ok(OwnerServer::away(name, why))
+            }
+        }
+    }
+
+    /// The values of the secrets that a server needs, or why there are none.
+    async fn values_of(
+        &self,
+        owner: &Owner,
+        server: &ToolServer,
+    ) -> StoreResult<Result<BTreeMap<SecretName, SecretString>, String>> {
+        let (mut values, server_name) = (BTreeMap::new(), &server.name);
+        for name in &server.secrets {
+            let id = Secret::id_of(owner, name);
+            let Some(secret) = self.store().record::<Secret>(&Scope::from(owner), id).await? else {
+                return Ok(Err(format!(
+                    "the MCP server `{server_name}` needs the secret `{name}` of its user, which is not set: `entourage \
+                     secrets set {name}`, or PUT /v1/secrets/{name}"
+                )));
+            };
+            match self.secret_keys().and_then(|keys| keys.open(&secret)) {
+                Ok(value) => drop(values.insert(name.clone(), value)),
+                Err(error) => {
+                    return Ok(Err(format!("the MCP server `{server_name}` cannot be connected: {error}")));
+                }
+            }
+        }
+        Ok(Ok(values))
+    }
+}
+
+/// The digest of secrets, by which others are told from them.
+fn digest_of(values: &BTreeMap<SecretName, SecretString>) -> Sha256 {
+    let parts = values.iter().map(|(name, value)| {
+        let value = value.expose_secret();
+        format!("{name} {} {value}\n", value.len())
+    });
+    let all = SecretString::from(parts.collect::<String>());
+    sha256(all.expose_secret())
+}
