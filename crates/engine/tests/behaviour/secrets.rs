@@ -118,7 +118,7 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     }
     assert_eq!(bank.given(), ["of_ann_1", "of_bob_1"], "it is connected once for each");
     let missing = "output!: the MCP server `bank` needs the secret `token` of its user, which is not set: `entourage \
-                   secrets set token`";
+                   secrets set token`, or PUT /v1/secrets/token";
     assert_eq!(asked(&world, "eve").await.1[2], missing);
     // A new value is used from the next run on, a refused one costs the tools alone, a deleted one ends them.
     set_secret(&world, "ann", "newer_one").await;
