@@ -46,16 +46,16 @@ impl Bank {
     }
 }
 
-fn name(name: &str) -> SecretName {
+pub(crate) fn name(name: &str) -> SecretName {
     name.parse().unwrap()
 }
 
 /// Keys as they are set.
-fn key() -> String {
+pub(crate) fn key() -> String {
     new_secret_key().unwrap().expose_secret().to_owned()
 }
 
-fn keys(text: &str) -> SecretKeys {
+pub(crate) fn keys(text: &str) -> SecretKeys {
     SecretKeys::parse(&text.into()).unwrap()
 }
 
@@ -80,7 +80,7 @@ async fn start(model: &ScriptedModel, bank: &Bank, set: &Arc<Mutex<String>>) -> 
 }
 
 /// Asks a new agent of this owner, and returns its transcript once it has ended.
-async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
+pub(crate) async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
     let client = world.engine().client(Owner::new(owner));
     let kind = world.engine().kinds().iter().next().map(|kind| kind.name.to_string());
     let new = NewAgent { kind, message: Some("Look.".into()), ..NewAgent::default() };
@@ -91,7 +91,7 @@ async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
     (agent, plain(&items))
 }
 
-async fn set_secret(world: &World, owner: &str, value: &str) -> Secret {
+pub(crate) async fn set_secret(world: &World, owner: &str, value: &str) -> Secret {
     let client = world.engine().client(Owner::new(owner));
     client.set_secret(name("token"), &value.into()).await.unwrap().1
 }
@@ -118,7 +118,7 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     }
     assert_eq!(bank.given(), ["of_ann_1", "of_bob_1"], "it is connected once for each");
     let missing = "output!: the MCP server `bank` needs the secret `token` of its user, which is not set: `entourage \
-                   secrets set token`";
+                   secrets set token`, or PUT /v1/secrets/token";
     assert_eq!(asked(&world, "eve").await.1[2], missing);
     // A new value is used from the next run on, a refused one costs the tools alone, a deleted one ends them.
     set_secret(&world, "ann", "newer_one").await;
