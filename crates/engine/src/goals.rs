@@ -1,4 +1,5 @@
-//! What holds for the agent of a goal: while the goal is put away, it is given nothing to do; it has the goal's title.
+//! What holds for the agents of a goal: while the goal is put away, they are given nothing to do; its own agent has its
+//! title; that of a task is for this task alone.
 
 use entourage_store::{Error as StoreError, Expect};
 use entourage_types::{Agent, AgentId, EntityKind, Goal, GoalStatus, Scope, Section};
@@ -7,6 +8,8 @@ use crate::{Engine, Error, Result};
 
 /// Why an agent takes nothing up.
 const ARCHIVED: &str = "its goal is archived; unarchive it first";
+/// Why the agent of a task is told nothing more.
+const DONE: &str = "the task that it worked on has ended; write to the agent that gave the task";
 
 impl Engine {
     /// Returns what a commit expects that gives an agent something to do: the goal that it works for is open. Nothing for
@@ -19,6 +22,24 @@ impl Engine {
             Some(GoalStatus::Archived) => Err(archived(agent.id)),
             Some(GoalStatus::Open) => Ok(Some(Expect::status::<Goal>(agent.root, GoalStatus::Open))),
             None => Ok(None),
+        }
+    }
+
+    /// Checks that an agent may be told something: one that was created for a task is for that task alone, and nothing is
+    /// said to it once the task has ended (S4-R078).
+    ///
+    /// # Errors
+    /// [`Error::NotNow`] if it has ended.
+    pub(crate) async fn may_be_told(&self, agent: &Agent) -> Result<()> {
+        let Some(parent) = agent.parent else { return Ok(()) };
+        if agent.works_for.is_person() || !agent.status.is_terminal() {
+            return Ok(());
+        }
+        let from = self.store().agent(&Scope::from(&agent.owner), parent).await?;
+        let kind = from.and_then(|from| self.kinds().get(&from.kind));
+        match kind.as_ref().and_then(|kind| kind.tasks.as_ref()) {
+            Some(created) if created.kind == agent.kind => Err(Error::NotNow { agent: agent.id, why: DONE }),
+            _ => Ok(()),
         }
     }
 

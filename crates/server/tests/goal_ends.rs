@@ -56,3 +56,30 @@ async fn a_new_title_of_a_goal_is_that_of_its_agent() {
     let is_done = |agent: &Value| agent["status"] == "succeeded";
     assert_eq!(eventually(&site, &path, is_done).await["title"], "Naples");
 }
+
+/// Whichever way a person takes: an agent that was created for a task takes nothing up after that. The goal's agent does.
+///
+/// Shows: S4-R078.
+#[tokio::test]
+async fn nothing_is_said_to_the_agent_of_an_ended_task() {
+    let site = site().await;
+    let goal = create(&site).await;
+    say(&site, &goal, "a task").await;
+    let is_done = |page: &Value| page["data"][0]["status"] == "succeeded";
+    let tasks = eventually(&site, &format!("/v1/goals/{goal}/tasks"), is_done).await;
+    let agent = format!("/v1/agents/{}", tasks["data"][0]["to"].as_str().unwrap());
+    eventually(&site, &agent, |agent| agent["status"] == "succeeded").await;
+    let before = data(&site, &format!("{agent}/items")).await;
+    for (path, body) in [
+        ("messages", json!({ "message": "And buses?" })),
+        ("interventions", json!({ "action": "steer", "text": "And buses?" })),
+        ("interventions", json!({ "action": "modify", "text": "And buses?" })),
+    ] {
+        let refused = site.post(&format!("{agent}/{path}"), &body).await.problem(409, "not-now");
+        assert!(refused.detail.contains("write to the agent that gave the task"), "{}", refused.detail);
+    }
+    assert_eq!(data(&site, &format!("{agent}/items")).await, before);
+    assert_eq!(data(&site, &format!("{agent}/runs")).await.len(), 1);
+    let said = json!({ "message": "And buses?" });
+    assert!(site.post(&format!("/v1/agents/{goal}/messages"), &said).await.status.is_success());
+}

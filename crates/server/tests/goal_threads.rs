@@ -184,7 +184,7 @@ async fn the_operator_inspects_what_a_model_has_read_and_how_its_run_ended() {
     assert_eq!(seen["runtime_state"], kept);
 }
 
-/// Shows: S4-R003, S4-R076, S4-R082, S4-R083, S4-R084, S4-R095.
+/// Shows: S4-R003, S4-R076, S4-R082, S4-R083, S4-R084, S4-R095, S4-R147.
 #[tokio::test]
 async fn a_task_is_listed_with_its_goal_and_its_thread_shows_its_tools() {
     let site = site().await;

@@ -27,6 +27,7 @@ mod forged;
 mod goal_door;
 mod goal_ends;
 mod goal_histories;
+mod goal_lists;
 mod goal_pages;
 mod goal_posts;
 mod goal_runs;

@@ -63,6 +63,9 @@ impl Client {
         if of.is_none() || agent.status == Status::Cancelled {
             self.check_allowed(&agent, action).await?;
         }
+        if matches!(action, Action::Steer | Action::Modify) {
+            self.engine.may_be_told(&agent).await?;
+        }
         if text.is_some() && action != Action::Delete {
             self.check_room(&agent).await?;
         }

@@ -25,7 +25,7 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty text,
     /// [`Error::AtWork`] if the kind refuses messages meanwhile, [`Error::NotNow`] if the inbox has too much
-    /// unread text or its goal is archived.
+    /// unread text, its goal is archived or the task that it was created for has ended.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         // Read before the key is looked up: of two equal requests at once, neither is refused for what the
@@ -38,6 +38,7 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
+        self.engine.may_be_told(&agent).await?;
         let at_work = matches!(agent.status, Status::Running | Status::Waiting);
         let input = match self.engine.kind_at_work(&agent).await {
             Ok(kind) => kind.input,

@@ -4,6 +4,7 @@ use std::sync::{LazyLock, Weak};
 
 use async_trait::async_trait;
 use entourage_tools::{Context, Outcome, ReadOutput, Result as ToolResult};
+use entourage_types::Switch;
 use serde_json::json;
 
 use super::*;
@@ -134,4 +135,27 @@ fn a_toolset_is_built_once_until_it_is_forgotten() {
         });
         assert_eq!(asked, expected);
     }
+}
+
+/// Whoever switches single tools on and off again and again does not fill the memory: the offers that were used last stay.
+#[test]
+fn the_offers_for_many_different_switches_are_bounded() {
+    let (offers, kind) =
+        (Toolsets::new(Toolbox::new(), ToolsOfPrograms::default()), Arc::new(Kind::bare("a")));
+    let owner = Owner::local();
+    let is_built = |number: usize| {
+        let mut switches = Switches::default();
+        switches.set(&format!("bank__{number}"), Some(Switch::Off));
+        let mut is_built = false;
+        offers.of(&kind, TOP, &Holder { owner: &owner, switches: &switches, servers: &[] }, || {
+            is_built = true;
+            (Arc::new(Kinds::none()), Vec::new())
+        });
+        is_built
+    };
+    for number in 0..300 {
+        assert!(is_built(number), "each has its own");
+    }
+    assert_eq!(offers.made().offers.len(), MOST_OFFERS.get());
+    assert!(!is_built(299) && is_built(0));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use entourage_engine::{Clock as _, Error, Kinds, NewGoal, NewSchedule, Page};
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_store::{MemoryStore, RecordFilter};
-use entourage_testkit::{Fault, Faults, World, plain, quiet};
+use entourage_testkit::{Fault, Faults, World, WorldBuilder, plain, quiet};
 use entourage_types::{AgentId, Note, Owner, Recurrence, Schedule, SessionEnd, Task, Time, Trigger};
 use serde_json::{Value, json};
 
@@ -86,15 +86,19 @@ fn without_ids(line: &str) -> String {
     parts.fold(first, |line, part| line + "_" + if is_id(part) { &part[32..] } else { part })
 }
 
+/// A world with a database.
+fn with_database() -> WorldBuilder {
+    World::builder(model()).tools(first_tools()).kinds(quiet(Kinds::builtin())).dispatchers([])
+}
+
+/// A world without.
+fn in_memory() -> WorldBuilder {
+    with_database().store(MemoryStore::default())
+}
+
 /// Lives through the story with this fault, and returns what came of it, and how many commits it took.
-async fn story(fault: Option<(u64, Fault)>) -> (Outcome, u64) {
-    let world = World::builder(model())
-        .store(MemoryStore::default())
-        .tools(first_tools())
-        .kinds(quiet(Kinds::builtin()))
-        .dispatchers([])
-        .start()
-        .await;
+async fn story(world: WorldBuilder, fault: Option<(u64, Fault)>) -> (Outcome, u64) {
+    let world = world.start().await;
     if let Some((at, fault)) = fault {
         world.faults().plan(at, fault);
     }
@@ -159,14 +163,43 @@ async fn again<T, F: Future<Output = Result<T, Error>>>(does: impl Fn() -> F) ->
 /// Shows: S4-R042, S4-R045, S4-R061, S4-R098.
 #[tokio::test]
 async fn a_message_a_task_a_feed_and_a_schedule_survive_a_fault_at_every_commit() {
-    let (whole, commits) = story(None).await;
+    let (whole, commits) = story(in_memory(), None).await;
     assert_eq!((whole.fired, whole.notes, whole.tasks.len()), ((2, 0), 3, 3), "{whole:?}");
     assert_eq!(whole.sessions.len(), 2, "{whole:?}");
     assert!(commits > 25, "{commits}");
     for at in 1..=commits {
         for fault in [Fault::DieBefore, Fault::DieAfter, Fault::ENDING[2 + at as usize % 3]] {
-            let (outcome, _) = story(Some((at, fault))).await;
+            let (outcome, _) = story(in_memory(), Some((at, fault))).await;
             assert_eq!(outcome, whole, "{fault:?} at {at}");
         }
+    }
+}
+
+/// At a commit of each part of the story every fault is tried, also what the other test leaves out there.
+///
+/// Shows: S4-R042, S4-R045, S4-R061, S4-R098.
+#[tokio::test]
+async fn every_fault_is_survived_at_a_sample_of_the_commits() {
+    let (whole, commits) = story(in_memory(), None).await;
+    for at in (1..=commits).step_by(5) {
+        for fault in Fault::ENDING {
+            let (outcome, _) = story(in_memory(), Some((at, fault))).await;
+            assert_eq!(outcome, whole, "{fault:?} at {at}");
+        }
+    }
+}
+
+/// A database is read by the next process as it was left.
+///
+/// Shows: S4-R098.
+#[tokio::test]
+async fn the_story_goes_the_same_way_in_a_database_whichever_fault_it_meets() {
+    let (whole, commits) = story(in_memory(), None).await;
+    let (outcome, as_many) = story(with_database(), None).await;
+    assert_eq!((&outcome, as_many), (&whole, commits));
+    for (number, fault) in (1..).zip(Fault::ENDING) {
+        let at = commits * number / 6;
+        let (outcome, _) = story(with_database(), Some((at, fault))).await;
+        assert_eq!(outcome, whole, "{fault:?} at {at}");
     }
 }

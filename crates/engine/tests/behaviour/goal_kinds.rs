@@ -156,7 +156,7 @@ async fn the_system_tools_of_a_goal_and_of_the_user_agent_do_what_they_say() {
 /// A task is offered none of the tools of those who talk; if its model calls one nevertheless, it reads why that does not
 /// go, nothing is done, and it goes on.
 ///
-/// Shows: S4-R080.
+/// Shows: S4-R080, S4-R149.
 #[tokio::test]
 async fn a_task_that_calls_a_tool_of_its_goal_reads_why_not_and_goes_on() {
     let model = ScriptedModel::deciding(|request| {

@@ -152,7 +152,7 @@ async fn a_kind_may_be_woken_by_the_end_of_its_tasks() {
     assert_eq!(world.audit().await, []);
 }
 
-/// Shows: S4-R022, S4-R079, S4-R117, S4-R120, S4-R121.
+/// Shows: S4-R022, S4-R079, S4-R117, S4-R120, S4-R121, S4-R116.
 #[tokio::test]
 async fn a_task_that_meets_a_limit_ends_well_with_the_limit_as_its_reason() {
     for (max_steps, max_history, reason, calls) in [

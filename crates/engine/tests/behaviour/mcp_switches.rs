@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use entourage_engine::{Error, NewAgent, NewGoal, ToolServer};
+use entourage_engine::{Error, Kinds, NewAgent, NewGoal, ToolServer};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_testkit::{Faults, World, plain};
+use entourage_testkit::{Faults, World, plain, quiet};
 use entourage_tools::Effect;
-use entourage_types::{AgentId, Answer, Owner, Switch};
+use entourage_types::{AgentId, Answer, Kind, Owner, Switch};
 use futures::future::join_all;
 use serde_json::json;
 
@@ -23,12 +23,16 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 
 /// A world with two servers, whose tools are known.
 async fn start(model: &ScriptedModel, effects: &Effects) -> World {
+    start_with(model, effects, Kinds::builtin()).await
+}
+
+async fn start_with(model: &ScriptedModel, effects: &Effects, kinds: Kinds) -> World {
     let servers = || ["bank", "mail"].map(ToolServer::shared).to_vec();
     let tools = ["bank__pay", "bank__look", "mail__send"].iter().fold(first_tools(), |tools, name| {
         let effect = if *name == "bank__look" { Effect::Pure } else { Effect::Unsafe };
         tools.with(TestTool::new(name, effect, effects))
     });
-    let builder = World::builder(model.clone()).tools(tools);
+    let builder = World::builder(model.clone()).tools(tools).kinds(quiet(kinds));
     let world = builder.engine(move |engine| engine.tool_servers(servers())).start().await;
     connected(&world);
     world
@@ -104,6 +108,32 @@ async fn what_is_switched_off_for_a_goal_is_off_for_its_tasks_and_for_no_one_els
     client.switch(Some(rome), "bank", None).await.unwrap();
     assert_eq!(offered(&asked(&world, &model, rome, "Hello", 1).await[0]), all);
     assert_eq!(world.audit().await, []);
+}
+
+/// The file of the kind says which servers there are for it; switches choose among these.
+///
+/// Shows: S4-R089, S4-R149.
+#[tokio::test]
+async fn a_user_agent_whose_kind_lists_one_server_has_no_tool_of_another() {
+    let (model, effects) = (mind(), Effects::default());
+    let builtin = Kinds::builtin();
+    let mut own = Kind::clone(&builtin.get("user_agent").unwrap());
+    let tools = own.tools.get_or_insert_default();
+    tools.retain(|tool| tool != "mcp");
+    tools.push("mcp__bank".into());
+    own.version.clear();
+    let world = start_with(&model, &effects, builtin.with(own)).await;
+    let client = world.engine().client(Owner::local());
+    let user_agent = client.user_agent().await.unwrap().id;
+    let request = &asked(&world, &model, user_agent, "Hello", 1).await[0];
+    assert_eq!(offered(request), set(&["bank__pay", "bank__look"]));
+    let rome = goal(&world, "Rome").await;
+    let request = &asked(&world, &model, rome, "Hello", 1).await[0];
+    assert_eq!(offered(request), set(&["bank__pay", "bank__look", "mail__send"]), "another kind has all");
+    client.switch(None, "mail", Some(Switch::On)).await.unwrap();
+    client.switch(None, "bank__pay", Some(Switch::Off)).await.unwrap();
+    let request = &asked(&world, &model, user_agent, "Hello again", 1).await[0];
+    assert_eq!(offered(request), set(&["bank__look"]), "no switch adds what the kind leaves out");
 }
 
 /// A run keeps the tools with which it began, over a restart, so that its prompt begins with the same bytes; what is

@@ -148,7 +148,7 @@ async fn a_call_under_way_in_another_worker_is_not_in_doubt() {
     }
 }
 
-/// Shows: S4-R140.
+/// Shows: S4-R140, S4-R141.
 #[tokio::test]
 async fn an_agent_at_work_is_not_claimed_a_second_time() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Done.")]));

@@ -46,16 +46,16 @@ impl Bank {
     }
 }
 
-fn name(name: &str) -> SecretName {
+pub(crate) fn name(name: &str) -> SecretName {
     name.parse().unwrap()
 }
 
 /// Keys as they are set.
-fn key() -> String {
+pub(crate) fn key() -> String {
     new_secret_key().unwrap().expose_secret().to_owned()
 }
 
-fn keys(text: &str) -> SecretKeys {
+pub(crate) fn keys(text: &str) -> SecretKeys {
     SecretKeys::parse(&text.into()).unwrap()
 }
 
@@ -80,7 +80,7 @@ async fn start(model: &ScriptedModel, bank: &Bank, set: &Arc<Mutex<String>>) -> 
 }
 
 /// Asks a new agent of this owner, and returns its transcript once it has ended.
-async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
+pub(crate) async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
     let client = world.engine().client(Owner::new(owner));
     let kind = world.engine().kinds().iter().next().map(|kind| kind.name.to_string());
     let new = NewAgent { kind, message: Some("Look.".into()), ..NewAgent::default() };
@@ -91,7 +91,7 @@ async fn asked(world: &World, owner: &str) -> (Agent, Vec<String>) {
     (agent, plain(&items))
 }
 
-async fn set_secret(world: &World, owner: &str, value: &str) -> Secret {
+pub(crate) async fn set_secret(world: &World, owner: &str, value: &str) -> Secret {
     let client = world.engine().client(Owner::new(owner));
     client.set_secret(name("token"), &value.into()).await.unwrap().1
 }

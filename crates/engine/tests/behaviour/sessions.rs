@@ -86,6 +86,8 @@ async fn an_idle_session_is_closed_and_the_next_starts_with_only_its_summary() {
     assert_eq!((session.tokens, session.used.unwrap().usage.input), (16, 10));
     say(&world, agent.id, "Hello again.", 6).await;
     let requests = model.requests();
+    let asked = &requests.iter().find(|request| is_summary(request)).unwrap().system;
+    assert!(asked.contains("in 2 or 3 sentences"), "{asked}");
     let last = requests.last().unwrap();
     assert_eq!(last.messages, [Message::User("Hello again.".into())]);
     assert!(last.system.contains("<earlier_sessions>\n<session number=\"1\""), "{}", last.system);
@@ -167,6 +169,62 @@ async fn the_prefix_holds_the_last_five_session_summaries_newest_first() {
     let system = &requests.last().unwrap().system;
     let numbers: Vec<&str> = system.split("<session number=\"").skip(1).map(|rest| &rest[..1]).collect();
     assert_eq!(numbers, ["6", "5", "4", "3", "2"]);
+}
+
+/// Kinds that say nothing about their sessions have those of the settings: here they last 45 minutes, and three summaries
+/// are shown.
+///
+/// Shows: S4-R057, S4-R058.
+#[tokio::test]
+async fn sessions_last_as_long_and_show_as_many_summaries_as_is_set() {
+    let model = echo();
+    let mut kinds = kinds_with_idle_sessions();
+    kinds.set_sessions(45, 3);
+    let world = start(&model, kinds).await;
+    let agent = world.ask("0").await.id;
+    for number in 1..=4_u32 {
+        wait_for_item(&world, agent, u64::from(number) * 3 - 2).await;
+        world.ended(agent).await;
+        world.clock().advance(Duration::from_secs(45 * 60 - 1));
+        world.engine().advance(agent).await.unwrap();
+        let closed = world.client().sessions(agent, Page::default()).await.unwrap();
+        assert_eq!(closed.len() + 1, number as usize, "not idle for long enough");
+        world.clock().advance(Duration::from_secs(1));
+        wait_for_closed_session(&world, agent, number).await;
+        world.client().send(agent, &number.to_string(), None).await.unwrap();
+    }
+    wait_for_item(&world, agent, 13).await;
+    let system = model.requests().pop().unwrap().system;
+    let numbers: Vec<&str> = system.split("<session number=\"").skip(1).map(|rest| &rest[..1]).collect();
+    assert_eq!(numbers, ["4", "3", "2"]);
+}
+
+/// However many messages a session has, the model reads all of them, as long as they fit.
+///
+/// Shows: S4-R056.
+#[tokio::test]
+async fn a_long_session_is_read_from_its_first_message_on() {
+    let model = echo();
+    let world = start(&model, kinds_with_idle_sessions()).await;
+    let agent = world.ask("0").await.id;
+    let mut expected = vec!["0".to_owned()];
+    for number in 1..=30_u32 {
+        wait_for_item(&world, agent, u64::from(number) * 2 - 1).await;
+        world.ended(agent).await;
+        world.client().send(agent, &number.to_string(), None).await.unwrap();
+        expected.push(number.to_string());
+    }
+    wait_for_item(&world, agent, 61).await;
+    let last = model.requests().pop().unwrap();
+    let read: Vec<String> = last
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::User(text) => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((last.messages.len(), read), (61, expected));
 }
 
 /// Shows: S4-R062.

@@ -60,7 +60,7 @@ async fn transcript(world: &World, agent: &Agent) -> Vec<String> {
 }
 
 /// Lets every woken task go as far as it can, on the single thread of the test.
-async fn let_every_task_run() {
+pub(crate) async fn let_every_task_run() {
     for _ in 0..1_000 {
         tokio::task::yield_now().await;
     }

@@ -406,7 +406,7 @@ async fn an_interrupted_unsafe_call_becomes_a_question() {
     }
 }
 
-/// Shows: S4-R017, S4-R021.
+/// Shows: S4-R017, S4-R021, S4-R147.
 #[tokio::test]
 async fn a_conversational_kind_ends_its_run_after_sending_a_message() {
     let chatty = |kind: &mut Kind| {

@@ -1,6 +1,6 @@
 //! Each rule by itself: what it does, when, and to whom not.
 
-use entourage_engine::{Clock as _, HealthReport, Page};
+use entourage_engine::{Clock as _, HealthPolicy, HealthReport, Page};
 use entourage_llm::{Error, Script, ScriptedModel};
 use entourage_testkit::{Faults, World};
 use entourage_types::{
@@ -143,6 +143,25 @@ async fn a_goal_of_which_nothing_changes_for_six_hours_goes_back_to_rest() {
     let answered = eventually("it answers", runs, |runs| runs.len() == 2).await;
     assert_eq!(answered[0].stop_reason, Some(StopReason::Stale));
     in_status(&world, resting, Status::Succeeded).await;
+    assert_eq!(world.audit().await, []);
+}
+
+/// The hours are settings: these are what a machine for development has.
+///
+/// Shows: S4-R128, S4-R129.
+#[tokio::test]
+async fn a_task_is_stale_after_one_hour_and_a_goal_after_three_if_the_policy_says_so() {
+    let policy = HealthPolicy { stale_task: HOUR, stale_goal: 3 * HOUR, ..HealthPolicy::default() };
+    let world = world(OnTaskEnd::Quiet).engine(move |engine| engine.health(policy)).start().await;
+    let (_, task) = task(&world, "Rest.", Status::Waiting).await;
+    let resting = goal(&world, "Rest.").await;
+    in_status(&world, resting, Status::Waiting).await;
+    for (hours, done) in [(1, (task.to, HealthAct::Stalled)), (2, (resting, HealthAct::Rested))] {
+        world.clock().advance(hours * HOUR - SECOND);
+        assert_eq!(round(&world).await, [], "not yet");
+        world.clock().advance(SECOND);
+        assert_eq!(round(&world).await, [done]);
+    }
     assert_eq!(world.audit().await, []);
 }
 
