@@ -447,13 +447,13 @@ async fn goals_are_their_owners_and_what_a_model_reads_is_the_operators() {
         Jwt { algorithm: Algorithm::Hs256, key: secret.into(), audience: None, issuer: None, operator: None };
     let settings = Settings { auth: Auth::Jwt(jwt), ..Settings::default() };
     let token = |owner: &str| mint(&settings, &Owner::new(owner), Duration::from_secs(600)).unwrap();
-    let (ada, eve) = (token("ada"), token("eve"));
+    let (ada, eve, operator) = (token("ada"), token("eve"), token("local"));
     let model = ScriptedModel::deciding(|request| Some(Ok(speak(request))));
     let store = Arc::new(SqliteStore::in_memory().unwrap());
     let engine = asking(Arc::new(model), store, quiet(Kinds::builtin()));
     let site = Site::serving(engine, settings).await;
     site.work();
-    let (ada, eve) = (site.bearing(&ada), site.bearing(&eve));
+    let (ada, eve, operator) = (site.bearing(&ada), site.bearing(&eve), site.bearing(&operator));
     let goal = create(&ada).await;
     say(&ada, &goal, "a task").await;
     let is_done = |page: &Value| page["data"][0]["status"] == "completed";
@@ -475,6 +475,24 @@ async fn goals_are_their_owners_and_what_a_model_reads_is_the_operators() {
     }
     let hand = json!({ "type": "Goal", "id": goal });
     ada.post("/api/orchestrate", &hand).await.problem(403, "operator-only");
+    // The operator sees the agents of all owners, and sets them to work; the goal itself is not theirs.
+    for path in [format!("/api/goals/{goal}/inspect"), format!("/api/agent_tasks/{task}/inspect")] {
+        let history = operator.get(&path).await.expect(200)["llm_history"].clone();
+        assert!(history.as_array().is_some_and(|entries| !entries.is_empty()), "{path}: {history}");
+    }
+    operator.get(&format!("/api/goals/{goal}")).await.problem(404, "not-found");
+    let of_ada = ada.get("/api/user_agent").await.expect(200)["id"].clone();
+    let check_in = json!({ "type": "agent_check_in" });
+    for (sort, id) in [("Goal", json!(goal)), ("UserAgent", of_ada)] {
+        let hand = json!({ "type": sort, "id": id, "context": check_in });
+        assert_eq!(
+            operator.post("/api/orchestrate", &hand).await.expect(202)["outcome"],
+            "scheduled",
+            "{sort}"
+        );
+    }
+    let no_user_agent = json!({ "type": "UserAgent", "id": goal, "context": check_in });
+    assert_eq!(operator.post("/api/orchestrate", &no_user_agent).await.expect(202)["outcome"], "ignored");
     assert_eq!(data(&eve, "/api/goals").await, [Value::Null; 0]);
     assert_eq!(eve.get("/api/me").await.expect(200)["llm_calls"], 0);
     assert_ne!(

@@ -47,6 +47,8 @@ async fn servers_are_listed_and_switched_for_all_agents_and_for_one() {
     let shown: Vec<_> =
         all.iter().map(|server| (&*server.name, server.effective, server.secrets.len())).collect();
     assert_eq!(shown, [("bank", Switch::On, 1), ("mail", Switch::On, 0)]);
+    assert!(all[0].problem.as_ref().is_some_and(|why| why.contains("entourage secrets set bank")), "{all:?}");
+    assert_eq!(all[1].problem, None);
 
     let off = json!({ "switch": "off" });
     let switched = put(&site, "/v1/mcp_servers/mail/switch", &off).await.expect(200);

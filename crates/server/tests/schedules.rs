@@ -244,3 +244,18 @@ async fn another_owner_sees_no_schedule_and_sets_no_agent_to_work() {
     assert_eq!(eve.get("/v1/schedules").await.expect(200)["data"], json!([]));
     assert_eq!(ada.get(&path).await.expect(200)["status"], "active");
 }
+
+#[tokio::test]
+async fn the_size_and_the_number_of_an_owners_schedules_are_bounded() {
+    let (site, agent) = at_rest().await;
+    let mut new = every_hour(&agent);
+    new["text"] = json!("x".repeat(9_000));
+    let long = site.post("/v1/schedules", &new).await.problem(422, "invalid-request");
+    assert!(long.detail.contains("a schedule takes at most 8192"), "{}", long.detail);
+    for _ in 0..1_000 {
+        made(&site, &every_hour(&agent)).await;
+    }
+    let more = site.post("/v1/schedules", &every_hour(&agent)).await;
+    assert_eq!(more.status, 429);
+    assert!(more.text.contains("you have 1000 active schedules"), "{}", more.text);
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use entourage_llm::{GateState, GateStatus};
-use entourage_types::{AgentId, JobRun};
+use entourage_types::{AgentId, JobRun, Scope};
 
 use super::Client;
 use crate::{
@@ -147,6 +147,15 @@ impl Client {
     /// [`Error::Reserved`] for a caller that is not the operator.
     pub fn check_operator(&self, what: &'static str) -> Result<()> {
         self.whole_engine(what).map(drop)
+    }
+
+    /// This client, with the rows of all owners: what the operator looks at by hand, and sets to work by hand.
+    ///
+    /// # Errors
+    /// [`Error::Reserved`] for a caller that is not the operator; `what` says what they wanted.
+    pub fn of_all_owners(&self, what: &'static str) -> Result<Self> {
+        self.check_operator(what)?;
+        Ok(Self { scope: Scope::All, ..self.clone() })
     }
 
     /// Returns the engine if the caller may do what concerns all of it.

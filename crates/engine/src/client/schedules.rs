@@ -2,8 +2,8 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write};
 use entourage_types::{
-    Agent, AgentId, Cron, EntityKind, Post, PostId, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus,
-    Status, Time, Trigger, Wakeup, check_nesting, checked_name,
+    Agent, AgentId, Cron, EntityKind, INSTRUCTION_BYTES, Post, PostId, Record, Recurrence, Schedule,
+    ScheduleId, ScheduleStatus, Status, Time, Trigger, Wakeup, check_nesting, checked_name,
 };
 
 use super::{Client, LONGEST_TEXT, Posted, checked_text};
@@ -14,6 +14,10 @@ use crate::{
 
 /// Why a schedule does not change any more.
 const ENDED: &str = "the schedule has ended";
+/// How many active schedules an owner may have.
+const MOST: u32 = 1_000;
+/// The longest text of a schedule with its payload, in bytes: it comes again and again.
+const LONGEST: usize = INSTRUCTION_BYTES;
 /// The shortest time between two triggers of a schedule, in seconds.
 const SHORTEST: u64 = 60;
 
@@ -76,7 +80,7 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::Invalid`], too, for a first time that has passed, for less than a minute between two
+    /// As for [`Client::trigger`]; [`Error::TooMany`]; [`Error::Invalid`], too, for a text with a payload that are too long, for a first time that has passed, for less than a minute between two
     /// times, and for a cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
         let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
@@ -105,6 +109,8 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
+        check_size(&trigger, &text)?;
+        self.check_schedules().await?;
         let now = self.engine.now();
         if let Some(passed) = first.filter(|first| *first < now) {
             let why = format!("the first time, {passed}, has passed: it is {now} now");
@@ -192,6 +198,7 @@ impl Client {
                 let why = "it has not read what the schedule gave it last";
                 return Err(Error::NotNow { agent: agent.id, why });
             }
+            self.check_room(&agent).await?;
             let now = self.engine.now();
             let post = fired_by(&record, now);
             let posted = Posted { agent: agent.id, post: post.id };
@@ -256,6 +263,18 @@ impl Client {
         }
     }
 
+    /// Refuses one more active schedule than an owner may have.
+    async fn check_schedules(&self) -> Result<()> {
+        let page = Page { skip: MOST - 1, limit: 1, ..Page::default() };
+        let filter = RecordFilter::<Schedule> { page, ..RecordFilter::in_status(ScheduleStatus::Active) };
+        if self.records(filter).await?.is_empty() {
+            return Ok(());
+        }
+        Err(Error::TooMany(format!(
+            "you have {MOST} active schedules, the most that one can have; end or pause some first"
+        )))
+    }
+
     /// The agent of a trigger that no schedule fires, the trigger, and what the agent reads, once that is checked. Without a
     /// text it is what the agent's kind says.
     async fn triggered(&self, to: AgentId, trigger: Trigger, text: &str) -> Result<(Agent, Trigger, String)> {
@@ -288,4 +307,16 @@ impl Client {
             }
         }
     }
+}
+
+/// Refuses a schedule whose text and payload are too long.
+fn check_size(trigger: &Trigger, text: &str) -> Result<()> {
+    let bytes = text.len() + trigger.payload.to_string().len();
+    if bytes <= LONGEST {
+        return Ok(());
+    }
+    Err(Error::Invalid(format!(
+        "the text and the payload have {bytes} bytes together; a schedule takes at most {LONGEST}. Put long material \
+         into a file or a note that the agent reads"
+    )))
 }

@@ -2,13 +2,13 @@
 
 use entourage_store::{Commit, Error as StoreError, Expect, Versioned};
 use entourage_types::{
-    AgentId, RecordWrite, SecretName, Switch, SwitchScope, Switches, ToolSwitches, is_tool_of,
+    AgentId, RecordWrite, Secret, SecretName, Switch, SwitchScope, Switches, ToolSwitches, is_tool_of,
 };
 
 use super::Client;
 use crate::{
     Error, Result,
-    servers::{ConnectionState, OwnerServer, ToolServer},
+    servers::{ConnectionState, OwnerServer, ToolServer, not_set},
 };
 
 /// How many switches an owner or a tree may have.
@@ -54,8 +54,11 @@ impl Client {
     /// [`Error::NotFound`] for the agent; [`Error::Invalid`] if it is not the root of its tree.
     pub async fn servers(&self, tree: Option<AgentId>) -> Result<Vec<ServerRecord>> {
         let (own, all) = self.switches(tree).await?;
-        let servers = self.engine.inner.servers.serving(&self.owner);
-        Ok(servers.map(|server| self.server_record(server, &own, &all)).collect())
+        let mut servers = Vec::new();
+        for server in self.engine.inner.servers.serving(&self.owner) {
+            servers.push(self.server_record(server, &own, &all).await?);
+        }
+        Ok(servers)
     }
 
     /// Switches a server, or one of its tools by its name `server__tool`, on or off for all agents of the owner, or for the
@@ -107,7 +110,7 @@ impl Client {
             }
         }
         let (own, all) = self.switches(tree).await?;
-        Ok(self.server_record(server, &own, &all))
+        self.server_record(server, &own, &all).await
     }
 
     /// The switches of this scope itself, and what counts in it.
@@ -178,15 +181,26 @@ impl Client {
         }
     }
 
-    fn server_record(&self, server: &ToolServer, own: &Switches, all: &Switches) -> ServerRecord {
-        let ((is_connected, problem), mut tools) = self.server_state(server);
+    async fn server_record(
+        &self,
+        server: &ToolServer,
+        own: &Switches,
+        all: &Switches,
+    ) -> Result<ServerRecord> {
+        let ((is_connected, mut problem), mut tools) = self.server_state(server);
+        for name in &server.secrets {
+            let id = Secret::id_of(&self.owner, name);
+            if self.engine.store().record::<Secret>(&self.scope, id).await?.is_none() {
+                problem = Some(not_set(&server.name, name));
+            }
+        }
         let switched = all.names().filter(|name| is_tool_of(&server.name, name)).map(str::to_owned);
         tools.extend(switched);
         tools.sort_unstable();
         tools.dedup();
         let effective = |tool: &str| if all.allow(tool) { Switch::On } else { Switch::Off };
         let tool = |name: String| ServerTool { switch: own.get(&name), effective: effective(&name), name };
-        ServerRecord {
+        Ok(ServerRecord {
             name: server.name.clone(),
             is_connected,
             problem,
@@ -194,6 +208,6 @@ impl Client {
             switch: own.get(&server.name),
             effective: all.get(&server.name).unwrap_or(Switch::On),
             tools: tools.into_iter().map(tool).collect(),
-        }
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Which texts and names clients take.
 
+use entourage_types::is_blank;
+
 use crate::{Error, Result};
 
 /// The longest text that a person may send, in bytes of UTF-8; more belongs into a file.
@@ -21,8 +23,8 @@ pub(crate) fn checked_name(what: &str, name: &str) -> Result<()> {
 
 /// Refuses a text that is empty or too long, or has a NUL, which not every database stores.
 pub(super) fn checked_text(text: &str) -> Result<()> {
-    if text.trim().is_empty() {
-        return Err(Error::Invalid("the text is empty: write what you want to say".into()));
+    if is_blank(text) {
+        return Err(Error::Invalid("the text is empty or shows nothing: write what you want to say".into()));
     }
     if text.contains('\0') {
         return Err(Error::Invalid("the text has a NUL character; leave it out".into()));

@@ -46,7 +46,7 @@ impl Client {
             return Ok(false);
         }
         let now = self.engine.now();
-        let wakeup = Wakeup::new(id, self.owner.clone(), now);
+        let wakeup = Wakeup::new(id, agent.owner, now);
         let commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::ScheduleWakeup(wakeup));
         self.commit_once(key, &request, Woken, commit).await?;
         Ok(true)

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, futures::Notified, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use owner_connections::ConnectForOwner;
-pub(crate) use owner_connections::{ConnectionState, OwnerConnections, OwnerServer};
+pub(crate) use owner_connections::{ConnectionState, OwnerConnections, OwnerServer, not_set};
 
 use crate::{Engine, Kinds, kinds::pattern};
 

@@ -262,10 +262,7 @@ impl Engine {
         for name in &server.secrets {
             let id = Secret::id_of(owner, name);
             let Some(secret) = self.store().record::<Secret>(&Scope::from(owner), id).await? else {
-                return Ok(Err(format!(
-                    "the MCP server `{server_name}` needs the secret `{name}` of its user, which is not set: `entourage \
-                     secrets set {name}`, or PUT /v1/secrets/{name}"
-                )));
+                return Ok(Err(not_set(server_name, name)));
             };
             match self.secret_keys().and_then(|keys| keys.open(&secret)) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
@@ -276,6 +273,14 @@ impl Engine {
         }
         Ok(Ok(values))
     }
+}
+
+/// Why a server cannot be used whose owner has not set a secret.
+pub(crate) fn not_set(server: &str, secret: &SecretName) -> String {
+    format!(
+        "the MCP server `{server}` needs the secret `{secret}` of its user, which is not set: `entourage secrets set \
+         {secret}`, or PUT /v1/secrets/{secret}"
+    )
 }
 
 /// The digest of secrets, by which others are told from them.

@@ -105,7 +105,10 @@ async fn switch(globals: &Globals, named: Named, to: Option<Switch>) -> Result<E
         None => {
             backend.reset_mcp(agent, &named.name).await?;
             if !globals.quiet && !globals.json {
-                out::note(format!("`{}` has no switch here; it takes effect in the next run", named.name));
+                out::note(format!(
+                    "the switch of `{}` is removed; it takes effect in the next run",
+                    named.name
+                ));
             }
             return Ok(Exit::Done);
         }

@@ -28,7 +28,7 @@ Examples:
   entourage schedules pause sch_0199…                       until it is resumed
 
 A schedule gives its agent a trigger when its time comes; the agent reads it in a run of its own. It fires while a process \
-works on the agent, such as `entourage serve`; times that pass meanwhile are left out.";
+works on the agent, such as `entourage serve`; times that pass meanwhile come as one.";
 
 /// List, create, pause, resume, end and fire schedules, which set agents to work
 #[derive(Debug, Args)]

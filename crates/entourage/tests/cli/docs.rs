@@ -193,7 +193,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     r#""outcome":"conversation""#,
                 ],
                 "docs/goals.md" => &[
-                    "created goal See Rome, agent agt_",
+                    "See Rome",
                     "Asked: Which trains go there?",
                     "description  Two weeks in June",
                     "  active  remind  once  due 2099-03-01T",
@@ -205,9 +205,9 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     "its goal is archived; unarchive it first",
                 ],
                 "docs/mcp.md" => &[
-                    "github  on (switched here)  connected when an agent is to use it",
+                    "github  on (switched here)  not connected: the MCP server `github` needs the secret `github`",
                     "  github__delete_repository  off (switched here)",
-                    "github  off  connected",
+                    "github  off  not connected",
                     "the secret `github` is set",
                     "1 sealed anew, 0 sealed with the first key before, 0 that no key opens",
                 ],

@@ -9,6 +9,8 @@ mod connection;
 #[cfg(feature = "mcp")]
 mod failure;
 #[cfg(feature = "mcp")]
+mod forms;
+#[cfg(feature = "mcp")]
 mod lines;
 mod placeholders;
 #[cfg(feature = "mcp")]

@@ -1,12 +1,12 @@
 //! Removes a server's secrets from its messages: some servers repeat what they refuse.
 
-use std::{cmp::Reverse, mem};
+use std::{cmp::Reverse, collections::BTreeSet, mem};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use url::Url;
 
-use super::{McpSettings, McpTransport};
+use super::{McpSettings, McpTransport, forms::forms};
 
 /// Shorter words are not secrets, and removing them would hide what went wrong.
 const LEAST: usize = 8;
@@ -34,7 +34,8 @@ impl Secrets {
             let parts = text.split_whitespace().chain([text.trim()]);
             parts.map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
         });
-        let mut words: Vec<String> = words.collect();
+        let words: BTreeSet<String> = words.flat_map(|word| forms(&word).into_iter().chain([word])).collect();
+        let mut words: Vec<String> = words.into_iter().collect();
         words.sort_by_key(|word| Reverse(word.len()));
         Self(words.into_iter().map(SecretString::from).collect())
     }
@@ -51,7 +52,14 @@ impl Secrets {
                 };
                 *fields = mem::take(fields).into_iter().map(struck).collect::<Map<_, _>>();
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) => {
+                let written = number.to_string();
+                let struck = self.strike(&written);
+                if struck != written {
+                    *value = Value::String(struck);
+                }
+            }
+            Value::Null | Value::Bool(_) => {}
         }
     }
 
@@ -160,10 +168,10 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_redacted_in_field_names() {
-        let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }] });
-        of_command(&[], &[("A", "canary-1234")]).strike_in(&mut value);
-        assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }] }));
+    fn a_secret_is_redacted_in_field_names_and_numbers() {
+        let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }], "n": 9_876_543_210_u64 });
+        of_command(&[], &[("A", "canary-1234"), ("B", "9876543210")]).strike_in(&mut value);
+        assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }], "n": "[secret]" }));
     }
 
     #[test]

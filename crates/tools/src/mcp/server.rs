@@ -34,6 +34,7 @@ const KEY: &str = "entourage/idempotency-key";
 /// One MCP server. Dropping it ends its process, if it is a child process.
 pub struct McpServer {
     settings: McpSettings,
+    secrets: Secrets,
     state: Mutex<State>,
     calls: Calls,
 }
@@ -75,7 +76,8 @@ impl McpServer {
     /// Creates a server from its settings, without starting it.
     #[must_use]
     pub fn new(settings: McpSettings) -> Self {
-        Self { settings, state: Mutex::default(), calls: Calls::default() }
+        let secrets = Secrets::of(&settings);
+        Self { settings, secrets, state: Mutex::default(), calls: Calls::default() }
     }
 
     /// Whether this owner's agents may use it.
@@ -84,8 +86,8 @@ impl McpServer {
     }
 
     /// Returns the secrets in its settings.
-    pub(super) fn secrets(&self) -> Secrets {
-        Secrets::of(&self.settings)
+    pub(super) fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// Returns its tools, and those that cannot be used. A tool's name is `<server>__<tool>`.
@@ -127,7 +129,7 @@ impl McpServer {
                 problems.push(Problem { server: self.settings.name.clone(), message });
                 continue;
             }
-            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed, &secrets);
+            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed, secrets);
             match ArgumentValidator::new(tool.spec()) {
                 Ok(_) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
                 Err(error) => {

@@ -32,12 +32,11 @@ impl McpTool {
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
         let description = secrets.strike(&description);
         let mut parameters = listed.input_schema.as_ref().clone();
-        for value in parameters.values_mut() {
-            secrets.strike_in(value);
-        }
         // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
-        let spec = ToolSpec::new(name, description, Value::Object(parameters));
+        let mut parameters = Value::Object(parameters);
+        secrets.strike_in(&mut parameters);
+        let spec = ToolSpec::new(name, description, parameters);
         Self { server, remote: listed.name.into_owned(), spec, effect }
     }
 
@@ -68,7 +67,7 @@ impl Tool for McpTool {
         let arguments = parse(&self.spec.name, arguments)?;
         let repeatable = context.effect != Effect::Unsafe;
         let result = self.server.call(&self.remote, arguments, context.call, repeatable).await?;
-        outcome(result, &self.server.secrets())
+        outcome(result, self.server.secrets())
     }
 }
 

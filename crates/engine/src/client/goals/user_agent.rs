@@ -44,6 +44,14 @@ impl Client {
     }
 }
 
+impl Client {
+    /// Whether an agent is the user agent of its owner.
+    #[must_use]
+    pub fn is_user_agent(agent: &Agent) -> bool {
+        (0..MOST_DELETED).any(|nth| id_of(&agent.owner, nth) == agent.id)
+    }
+}
+
 /// The id of an owner's nth user agent: always the same. Ids sort by creation time, and this one before all others, so that
 /// it does not stand for the latest.
 fn id_of(owner: &Owner, nth: u32) -> AgentId {

@@ -1,4 +1,5 @@
-//! What an operator sees of an agent. For the operator only: users see messages, and never what a model has read.
+//! What an operator sees of an agent of whatever owner. For the operator only: users see messages, and never what a model
+//! has read.
 
 use axum::Json;
 use entourage_api::schema;
@@ -24,9 +25,9 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "What it is and does.", body = InspectionView), Failures, Reserved)
 )]
 async fn of_goal(caller: Caller, Id(id): Id<AgentId>) -> Answer<InspectionView> {
-    caller.client.check_operator(INSPECT)?;
-    let (_, of) = goal(&caller.client, id).await?;
-    inspect(&caller.client, of).await
+    let client = caller.client.of_all_owners(INSPECT)?;
+    let (_, of) = goal(&client, id).await?;
+    inspect(&client, of).await
 }
 
 /// Inspect the agent of a task
@@ -36,12 +37,12 @@ async fn of_goal(caller: Caller, Id(id): Id<AgentId>) -> Answer<InspectionView> 
     responses((status = 200, description = "What it is and does.", body = InspectionView), Failures, Reserved)
 )]
 async fn of_task(caller: Caller, Id(id): Id<TaskId>) -> Answer<InspectionView> {
-    caller.client.check_operator(INSPECT)?;
-    let (_, of) = agent_task(&caller.client, id).await?;
-    inspect(&caller.client, of).await
+    let client = caller.client.of_all_owners(INSPECT)?;
+    let (_, of) = agent_task(&client, id).await?;
+    inspect(&client, of).await
 }
 
-/// Inspect the user agent
+/// Inspect the operator's own user agent
 #[utoipa::path(
     get, path = "/api/user_agent/inspect", tag = "goals", operation_id = "inspectUserAgent",
     responses((status = 200, description = "What it is and does.", body = InspectionView), Failures, Reserved)

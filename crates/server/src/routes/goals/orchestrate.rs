@@ -83,8 +83,7 @@ async fn orchestrate(
     key: IdempotencyKey,
     Body(asked): Body<Orchestrate>,
 ) -> Result<(StatusCode, Json<Orchestrated>), Problem> {
-    let client = &caller.client;
-    client.check_operator("set agents to work by hand")?;
+    let client = &caller.client.of_all_owners("set agents to work by hand")?;
     let Orchestrate { r#type, id, context } = asked;
     let outcome = match agent_of(client, r#type, &id).await? {
         None => ignored("there is no such agent"),
@@ -122,10 +121,13 @@ async fn agent_of(client: &Client, sort: AgentableType, id: &str) -> Result<Opti
             Ok(id) => client.goal(id).await.map(|goal| goal.agent),
             Err(_) => return Ok(None),
         },
-        AgentableType::UserAgent => {
-            let own = client.user_agent().await?.id;
-            return Ok((own.to_string() == id).then_some(own));
-        }
+        AgentableType::UserAgent => match id.parse::<AgentId>() {
+            Ok(id) => match client.agent(id).await {
+                Ok(agent) if !Client::is_user_agent(&agent) => return Ok(None),
+                found => found.map(|agent| agent.id),
+            },
+            Err(_) => return Ok(None),
+        },
     };
     match found {
         Ok(agent) if client.agent(agent).await?.status == Status::Cancelled => Ok(None),
