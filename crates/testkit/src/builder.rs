@@ -26,6 +26,7 @@ pub struct WorldBuilder {
     clock: FakeClock,
     with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
     witness: Witness,
+    is_witnessed: bool,
     store: Option<Arc<dyn Store>>,
     over: Option<WrapStore>,
 }
@@ -55,6 +56,7 @@ impl WorldBuilder {
             clock: FakeClock::default(),
             with: Box::new(|engine| engine),
             witness: Witness::default(),
+            is_witnessed: true,
             store: None,
             over: None,
         }
@@ -113,6 +115,13 @@ impl WorldBuilder {
         self
     }
 
+    /// Keeps no record of what happens, which would grow with it: for tests of what a process holds in memory. An audit
+    /// then judges what is stored, and nobody can wait for an agent or a question.
+    pub fn unwitnessed(mut self) -> Self {
+        self.is_witnessed = false;
+        self
+    }
+
     /// Starts the first process, without [faults](World::faults).
     ///
     /// # Panics
@@ -128,7 +137,10 @@ impl WorldBuilder {
                 (store, Some(directory))
             }
         };
-        let store: Arc<dyn Store> = Arc::new(Layered::new(store, self.witness.clone()));
+        let store: Arc<dyn Store> = match self.is_witnessed {
+            true => Arc::new(Layered::new(store, self.witness.clone())),
+            false => store,
+        };
         let store = match self.over {
             Some(over) => over(store),
             None => store,
@@ -140,6 +152,7 @@ impl WorldBuilder {
             kinds: self.kinds,
             dispatchers: self.dispatchers,
             with: self.with,
+            is_witnessed: self.is_witnessed,
             _directory: directory,
         };
         live(store, self.clock, parts, Faults::default(), self.witness)

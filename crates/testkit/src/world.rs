@@ -52,6 +52,8 @@ pub(crate) struct Parts {
     pub(crate) kinds: Kinds,
     pub(crate) dispatchers: Vec<Settings>,
     pub(crate) with: Box<dyn Fn(Builder) -> Builder + Send + Sync>,
+    /// Whether the witness records what happens.
+    pub(crate) is_witnessed: bool,
     /// The directory of the database file, which is deleted when this is dropped.
     pub(crate) _directory: Option<tempfile::TempDir>,
 }
@@ -115,7 +117,8 @@ impl World {
 
     /// The violations as they are read now.
     async fn violations(&self) -> Vec<Violation> {
-        let mut found = must(audit(&*self.store, Some(&self.witness)).await, "the store answers");
+        let witness = self.builder.is_witnessed.then_some(&self.witness);
+        let mut found = must(audit(&*self.store, witness).await, "the store answers");
         let observer = self.builder.engine(&self.store).tools(self.builder.tools.clone());
         let observer = observer.clock(Arc::new(self.clock.clone())).build();
         let doubt = |request: &RebuiltRequest| {
