@@ -301,7 +301,7 @@ mod tests {
     use entourage_types::{
         Account, Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Goal,
         Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question,
-        Record, Schedule, Session, StreamToken, Task, Tombstone,
+        Record, Schedule, Secret, Session, StreamToken, Task, Tombstone, ToolSwitches,
     };
 
     use super::*;
@@ -358,7 +358,9 @@ mod tests {
             DocumentVersion,
             ProjectChat,
             Act,
-            Goal
+            Goal,
+            ToolSwitches,
+            Secret
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

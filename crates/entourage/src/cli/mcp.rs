@@ -123,9 +123,9 @@ fn show(server: &McpServer, is_at_work: bool) -> Result<()> {
     let state = match (&server.problem, server.connected) {
         (Some(problem), _) => format!("not connected: {problem}"),
         (None, true) => "connected".to_owned(),
+        (None, false) if !server.secrets.is_empty() => "connected when an agent is to use it".to_owned(),
         (None, false) if !is_at_work => "not tried here: it is connected while agents work".to_owned(),
-        (None, false) if server.secrets.is_empty() => "not connected".to_owned(),
-        (None, false) => "connected when an agent is to use it".to_owned(),
+        (None, false) => "not connected".to_owned(),
     };
     let head = switched(server.effective, server.switch);
     out::result(text![paint.bold(&server.name), "  ", head, "  ", state])?;
