@@ -31,14 +31,14 @@ async fn what_an_agent_has_learned_is_listed_and_inspected() {
         at_rest(&site, &goal).await;
     }
     let learnings = data(&site, &format!("/api/goals/{goal}/learnings")).await;
-    let contents =
-        |learnings: &[Value]| learnings.iter().map(|one| one["content"].clone()).collect::<Vec<_>>();
-    assert_eq!(contents(&learnings), ["The user said: By train.", "The user said: In May."]);
+    let each = |learnings: &[Value], text: &str| {
+        learnings.iter().map(|one| (one["id"].clone(), one[text].clone())).collect::<Vec<_>>()
+    };
+    let listed = each(&learnings, "text");
+    let texts: Vec<&Value> = listed.iter().map(|(_, text)| text).collect();
+    assert_eq!(texts, ["The user said: By train.", "The user said: In May."]);
     let inspected = site.get(&format!("/api/goals/{goal}/inspect")).await.expect(200);
-    let inspected = inspected["learnings"].as_array().unwrap();
-    assert_eq!(contents(inspected), contents(&learnings));
-    let ids = |learnings: &[Value]| learnings.iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
-    assert_eq!(ids(inspected), ids(&learnings));
+    assert_eq!(each(inspected["learnings"].as_array().unwrap(), "content"), listed);
     let other = create(&site).await;
     assert_eq!(data(&site, &format!("/api/goals/{other}/learnings")).await, [Value::Null; 0]);
 }

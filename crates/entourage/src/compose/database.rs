@@ -85,6 +85,7 @@ fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
     // For their switches and secrets: nothing is connected.
     let (servers, _) = named_once(tool_settings(settings).mcp);
     let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
+    let builder = builder.health(settings.health.into());
     Ok(builder.budgets(settings.budget.clone().into()).build())
 }
 

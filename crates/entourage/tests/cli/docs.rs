@@ -155,7 +155,7 @@ fn run_page(page: &Path) -> Option<Ended> {
 
 /// The walk-through for a new kind of agent is one of the pages.
 ///
-/// Shows: S4-R146, S4-R147, S4-R149.
+/// Shows: S4-R146.
 #[test]
 fn the_commands_shown_in_the_docs_run_in_order() {
     let mut run = Vec::new();

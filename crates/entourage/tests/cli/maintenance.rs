@@ -4,10 +4,11 @@
 use std::time::{Duration, Instant};
 
 use entourage_store_sqlite::{Settings, SqliteStore};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     data_dir::{DataDir, Ended, id},
+    model::Model,
     server::Server,
 };
 
@@ -170,6 +171,42 @@ fn health_does_a_round_or_says_what_it_would_do() {
         assert_eq!(done[0]["reports"], serde_json::json!([]), "an agent of another kind may wait");
         assert!(place.entourage(&[&["health"], dry].concat()).good().stderr.contains("nothing to do"));
     }
+}
+
+/// A goal whose agent began to wait four hours ago is stale by the settings of a machine for development, and not by those
+/// that hold without any. A look leaves it as it is.
+///
+/// Shows: S4-R129, S4-R130.
+#[test]
+fn health_names_the_stale_goal_and_why_and_only_a_round_puts_it_to_rest() {
+    let (place, model) = (DataDir::new(), Model::calling("send_message", &json!({ "message": "Yes." })));
+    let created = place.entourage(&["goals", "create", "See Rome"]).good();
+    let goal = id(&created.stdout, "agt_").to_owned();
+    let mut hello = place.command(&["run", "--resume", &goal, "Hello?"]);
+    Ended::of(model.asked_by(&mut hello)).good();
+    let four_hours = 4_u64 * 60 * 60 * 1_000_000;
+    let sql = format!(
+        "UPDATE runs SET status = 'waiting', waiting_on = 'timer', stop_reason = NULL, open = 1, ended = NULL; \
+         UPDATE agents SET status = 'waiting', waiting_on = 'timer', updated = updated - {four_hours}"
+    );
+    make_inconsistent(&place, &sql);
+    let status = || place.entourage(&["goals", "show", &goal, "--json"]).good().json().remove(0);
+    let agent = || place.entourage(&["agents", "--json"]).good().json().remove(0)["status"].clone();
+    let before = (status(), agent());
+    assert_eq!(before.1, "waiting");
+    assert!(place.entourage(&["health"]).good().stderr.contains("nothing to do"), "it takes six hours");
+    place.write("data/entourage.toml", "[health]\nstale_task_hours = 1\nstale_goal_hours = 3\n");
+    let looked = place.entourage(&["health", "--dry-run"]).good();
+    let line = format!("rested      {goal}  nothing of it has changed since 20");
+    assert!(looked.stdout.starts_with(&line) && looked.stdout.lines().count() == 1, "{looked:?}");
+    let looked = place.entourage(&["health", "--dry-run", "--json"]).good().json();
+    assert_eq!((status(), agent()), before, "a look changes nothing");
+    let done = place.entourage(&["health", "--json"]).good().json();
+    assert_eq!((&done[0]["reports"], &done[0]["dry_run"]), (&looked[0]["reports"], &json!(false)));
+    let report = &done[0]["reports"][0];
+    assert_eq!((&report["agent"], &report["what"]), (&json!(goal), &json!("rested")));
+    assert_eq!(agent(), "succeeded");
+    assert!(place.entourage(&["health"]).good().stderr.contains("nothing to do"), "once");
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::{
     thread,
 };
 
+use serde_json::json;
+
 use super::data_dir::{DataDir, Ended};
 
 /// One for each way to set a secret; none is a part of another.
@@ -24,9 +26,10 @@ const WEBHOOK_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLW91dC00WnMx";
 const WEBHOOK_ADDRESS: &str = "canary-address-1Hc9";
 const OWNERS_SECRET: &str = "canary-of-owner-3Hn6";
 const OWNERS_CHILD: &str = "canary-of-child-7Yb2";
+const OWNERS_PASSWORD: &str = "canary-of-database-4Gj8";
 const SECRETS_KEY: &str = "Y2FuYXJ5LWtleS10aGF0LXNlYWxzLXNlY3JldHMtOUY=";
 const SENDER_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLWluLTBKdDc=";
-const ALL: [&str; 13] = [
+const ALL: [&str; 14] = [
     MODEL_KEY,
     ENVIRONMENT_KEY,
     SEARCH_KEY,
@@ -39,22 +42,44 @@ const ALL: [&str; 13] = [
     SENDER_SECRET,
     OWNERS_SECRET,
     OWNERS_CHILD,
+    OWNERS_PASSWORD,
     SECRETS_KEY,
 ];
+
+/// A server of an owner that works: it repeats what it was given in the list of its tools, in its log and in whatever its
+/// tool returns, whole and in parts.
+const TALKATIVE: &str = r#"
+printf %s "$DB" > talkative.txt
+pw=${DB#*:*:} pw=${pw%%@*}
+echo "I was given $SECRET and $DB" >&2
+while read -r line; do
+    id=${line#*\"id\":} id=${id%%,*}
+    case $line in
+    *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"own","version":"1"}}' ;;
+    *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets '"$SECRET"' of '"$DB"'.","inputSchema":{"type":"object","properties":{"to":{"type":"string","description":"Not '"$pw"'.","default":"'"$SECRET"'"}}}}]}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"Greetings to '"$SECRET"' at '"$DB"' with '"$pw"'."}],"structuredContent":{"'"$pw"'":["'"$SECRET"'"]}}' ;;
+    *) continue ;;
+    esac
+    printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
+done
+"#;
 
 /// Everything that an engine requests on the network, in one server; it repeats the request wherever it
 /// refuses.
 #[derive(Clone)]
 struct FakeNetwork {
     address: String,
+    /// The heads of all requests.
     seen: Arc<Mutex<String>>,
+    /// Their bodies: what models, servers and receivers read.
+    told: Arc<Mutex<String>>,
 }
 
 impl FakeNetwork {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("bound").to_string();
-        let world = Self { address, seen: Arc::default() };
+        let world = Self { address, seen: Arc::default(), told: Arc::default() };
         let serving = world.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -81,8 +106,9 @@ impl FakeNetwork {
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8(body).ok()?;
         self.seen.lock().expect("whole").push_str(&head);
+        self.told.lock().expect("whole").push_str(&format!("{body}\n"));
         let (status, kind, answer) = if head.starts_with("POST /chat/") {
-            ("200 OK", "text/event-stream", model_stream(body.contains(r#""role":"tool""#)))
+            ("200 OK", "text/event-stream", model_stream(&body))
         } else {
             let words = head.replace(['"', '\\'], "").replace("\r\n", " ");
             ("403 Forbidden", "application/json", format!(r#"{{"error":{{"message":"I saw {words}"}}}}"#))
@@ -92,14 +118,18 @@ impl FakeNetwork {
     }
 }
 
-/// A model that searches once and then answers.
-fn model_stream(searched: bool) -> String {
-    let delta = if searched {
-        r#"{"content":"Nothing was found."}"#
-    } else {
-        r#"{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"web_search","arguments":"{\"query\":\"canaries\"}"}}]}"#
+/// A model that calls one tool once and then answers: that of the talkative server if it has it, or the search.
+fn model_stream(body: &str) -> String {
+    let called = body.contains(r#""role":"tool""#);
+    let (tool, arguments) = match body.contains(r#""name":"talkative__greet""#) {
+        true => ("talkative__greet", "{}"),
+        false => ("web_search", r#"{\"query\":\"canaries\"}"#),
     };
-    let end = if searched { "stop" } else { "tool_calls" };
+    let call = format!(
+        r#"{{"tool_calls":[{{"index":0,"id":"c1","type":"function","function":{{"name":"{tool}","arguments":"{arguments}"}}}}]}}"#
+    );
+    let delta = if called { r#"{"content":"Nothing was found."}"#.to_owned() } else { call };
+    let end = if called { "stop" } else { "tool_calls" };
     format!(
         "data: {{\"choices\":[{{\"index\":0,\"delta\":{delta}}}]}}\n\n\
          data: {{\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{end}\"}}]}}\n\ndata: [DONE]\n\n"
@@ -138,8 +168,10 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     let held = "---\nname: held\ntools: [web_search]\napproval: [{ tools: web_search }]\n---\nSearch.\n";
     place.write("data/kinds/held.md", held);
     place.write("data/kinds/owners.md", "---\nname: owners\ntools: [web_search, mcp]\n---\nSearch.\n");
+    place.write("data/kinds/greeter.md", "---\nname: greeter\ntools: [mcp__talkative]\n---\nGreet.\n");
     place.write("data/kinds/denied.md", "---\nname: denied\nmodel: anthropic::m\n---\nHelp.\n");
     place.write("data/kinds/guest.md", "---\nname: guest\nmodel: compatible::m\n---\nHelp.\n");
+    let talkative = json!(["-c", TALKATIVE]);
     place.write(
         "data/entourage.toml",
         &format!(
@@ -152,6 +184,7 @@ fn every_secret_is_used_and_never_shown_or_stored() {
              [[tools.mcp]]\nname = \"child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > child.txt\"]\nenv = {{SECRET = \"{MCP_ENVIRONMENT}\"}}\n\
              [[tools.mcp]]\nname = \"owners\"\nurl = \"http://{at}/mcp\"\nheaders = {{Authorization = \"Bearer ${{secret:web}}\"}}\n\
              [[tools.mcp]]\nname = \"own_child\"\ncommand = \"sh\"\nargs = [\"-c\", \"printf %s $SECRET > own_child.txt; echo $SECRET >&2\"]\nenv = {{SECRET = \"${{secret:child}}\"}}\n\
+             [[tools.mcp]]\nname = \"talkative\"\ncommand = \"sh\"\nargs = {talkative}\nenv = {{SECRET = \"${{secret:child}}\", DB = \"postgres://u:${{secret:pw}}@host/db\"}}\n\
              [webhooks.crm]\nurl = \"http://{at}/hooks?key={WEBHOOK_ADDRESS}\"\nsecret = \"whsec_{WEBHOOK_SECRET}\"\n\
              [server.webhooks.database]\nsecret = \"whsec_{SENDER_SECRET}\"\n\
              [server.auth.jwt]\nalgorithm = \"HS256\"\nkey = \"{TOKEN_SECRET}\"\n"
@@ -178,16 +211,19 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     };
     let token = said(&["token", "--owner", "local", "--ttl", "5m", "--quiet"]);
     assert!(token.lines().next().is_some_and(|token| token.starts_with("ey")), "{token}");
-    for (name, value) in [("web", OWNERS_SECRET), ("child", OWNERS_CHILD)] {
+    for (name, value) in [("web", OWNERS_SECRET), ("child", OWNERS_CHILD), ("pw", OWNERS_PASSWORD)] {
         let mut set = assert_cmd::Command::from_std(with_keys(&["secrets", "set", name, "--json"]));
         let set = Ended::of(set.write_stdin(format!("{value}\n")));
         assert!(set.stdout.contains(name), "{set:?}");
         shown.push_str(&format!("{}{}", set.stdout, set.stderr));
     }
-    for kind in ["searcher", "denied", "guest", "held", "owners"] {
+    for kind in ["searcher", "denied", "guest", "held", "owners", "greeter"] {
         let told = said(&["run", "Find the canaries", "--kind", kind, "-vv"]);
         assert!(told.contains("agt_"), "{kind} ran: {told}");
         shown.push_str(&told);
+        for arguments in [&["tail", "@last", "--json"][..], &["export", "@last"], &["show", "@last"]] {
+            shown.push_str(&said(arguments));
+        }
     }
     let told = (0..100).any(|_| said(&["webhooks", "--json"]).contains("403"));
     assert!(told, "the receiver was told of the question, and refused");
@@ -230,11 +266,21 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     }
     assert_eq!(fs::read_to_string(place.path().join("child.txt")).expect("it ran"), MCP_ENVIRONMENT);
     assert_eq!(fs::read_to_string(place.path().join("own_child.txt")).expect("it ran"), OWNERS_CHILD);
+    let database_of_owner = format!("postgres://u:{OWNERS_PASSWORD}@host/db");
+    assert_eq!(fs::read_to_string(place.path().join("talkative.txt")).expect("it ran"), database_of_owner);
+    // What the talkative server said was read, without what it was given.
+    let told = world.told.lock().expect("whole").clone();
+    for said in ["Greets [secret] of", "Greetings to [secret] at"] {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    assert!(shown.contains("Greetings to [secret] at"), "{shown}");
     let mut files = files_below(&place.data());
     files.push(("the backup".to_owned(), fs::read(copy).expect("it was made")));
     for secret in ALL {
         let line = shown.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is shown");
+        let line = told.lines().find(|line| line.contains(secret));
+        assert_eq!(line, None, "{secret} is told to a model, a server or a receiver");
         for (file, bytes) in &files {
             let found = bytes.windows(secret.len()).any(|part| part == secret.as_bytes());
             assert!(!found, "{secret} is in {file}");
