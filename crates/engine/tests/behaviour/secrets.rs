@@ -145,7 +145,7 @@ async fn secrets_are_their_owners_and_are_refused_by_name() {
     let [ann, eve] = ["ann", "eve"].map(|owner| world.engine().client(Owner::new(owner)));
     let first = set_secret(&world, "ann", "canary-1").await;
     let listed = ann.secrets(Page::default()).await.unwrap().rows;
-    assert_eq!(listed, [first.clone()]);
+    assert_eq!(listed, std::slice::from_ref(&first));
     assert!(eve.secrets(Page::default()).await.unwrap().rows.is_empty());
     assert!(matches!(eve.delete_secret(&name("token")).await, Err(Error::NotFound { .. })));
     for value in ["", " \n", "short", "       short", "a\0b-and-more", &"x".repeat(65 * 1024)] {
