@@ -28,8 +28,9 @@ async fn a_notice_of_an_earlier_version_has_the_code_of_what_it_meant() {
     ];
     let reason = |word: &str| word.parse::<StopReason>().unwrap();
     codes.extend(limits.map(|word| ("info", word, NoticeCode::LastCall(reason(word)))));
-    // Earlier versions did not know this limit.
-    let reasons = StopReason::WORDS.iter().filter(|word| **word != StopReason::MaxHistory.as_str());
+    // Earlier versions did not know these.
+    let later = [StopReason::MaxHistory, StopReason::Stale].map(StopReason::as_str);
+    let reasons = StopReason::WORDS.iter().filter(|word| !later.contains(word));
     codes.extend(reasons.map(|word| ("error", *word, NoticeCode::Ended(reason(word)))));
     for (seq, (level, code, _)) in (0_u32..).zip(&codes) {
         let body = json!({"level": level, "code": code, "text": "t", "cause": "c"}).to_string();

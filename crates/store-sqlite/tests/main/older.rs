@@ -60,7 +60,7 @@ pub(crate) fn undo_later(file: &Connection) {
         "DROP INDEX numbered_entities; DROP INDEX active_agents; DROP INDEX open_agents;
          CREATE INDEX open_agents ON agents (status)
              WHERE status = 'idle' OR status = 'queued' OR status = 'running' OR status = 'waiting';
-         DROP INDEX open_runs; ALTER TABLE runs DROP COLUMN open;
+         DROP INDEX open_runs; ALTER TABLE runs DROP COLUMN open; ALTER TABLE runs DROP COLUMN switches;
          CREATE INDEX open_runs ON runs (n)
              WHERE status <> 'succeeded' AND status <> 'failed' AND status <> 'cancelled';
          DROP INDEX living_agents;

@@ -135,7 +135,7 @@ mod tests {
         let transport = McpTransport::Url { url: String::new(), headers: headers.into() };
         let text = Secrets::of(&McpSettings::new("a", transport))
             .strike("Bearer canary-1234 was refused: canary-1234 is no Bearer");
-        assert_eq!(text, "Bearer [secret] was refused: [secret] is no Bearer");
+        assert_eq!(text, "[secret] was refused: [secret] is no Bearer");
     }
 
     #[test]
