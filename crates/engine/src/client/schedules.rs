@@ -80,8 +80,9 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::TooMany`]; [`Error::Invalid`], too, for a text with a payload that are too long, for a first time that has passed, for less than a minute between two
-    /// times, and for a cron expression or a time zone that cannot be read.
+    /// As for [`Client::trigger`]; [`Error::TooMany`] beyond 1,000 active schedules; [`Error::Invalid`], too, for a text with
+    /// a payload of more than 8 KiB, for a first time that has passed, for less than a minute between two times, and for a
+    /// cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
         let NewSchedule { agent: to, text, trigger, first, recurrence } = new;
         let recurrence = match recurrence {

@@ -89,11 +89,10 @@ impl Client {
     /// Ends this node's connections that were made with an earlier value of a secret. Other nodes end theirs when an agent
     /// of the owner next begins or goes on.
     fn end_connections(&self, name: &SecretName) {
-        let inner = &self.engine.inner;
-        let servers = inner.servers.serving(&self.owner).filter(|server| server.secrets.contains(name));
-        let ended =
-            servers.filter_map(|server| inner.servers.connections().forget(&self.owner, &server.name));
-        ended.for_each(|number| inner.toolsets.forget_connection(number));
+        let servers = self.engine.inner.servers.serving(&self.owner);
+        for server in servers.filter(|server| server.secrets.contains(name)) {
+            self.engine.end_connection(&self.owner, &server.name);
+        }
     }
 
     /// Seals the secrets of all owners anew with the first key, until a look at all of them finds nothing left to do. What

@@ -46,6 +46,16 @@ pub struct ServerTool {
     pub effective: Switch,
 }
 
+/// What a node knows of a server.
+#[derive(Default)]
+struct ServerState {
+    is_connected: bool,
+    /// Why it is not connected, if that is known.
+    problem: Option<String>,
+    /// Its tools, by name, as far as they are known.
+    tools: Vec<String>,
+}
+
 impl Client {
     /// The servers that the owner's agents may use, each with its switches for all agents of the owner, or for the tree
     /// with this root.
@@ -159,25 +169,29 @@ impl Client {
             servers.of_tool(name).filter(|server| server.serves(&self.owner)).ok_or_else(not_found)?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let may_be = name.len() <= LONGEST_TOOL && name.chars().all(is_plain);
-        let (state, tools) = self.server_state(server);
-        let is_known = is_any || state != (true, None) || tools.iter().any(|tool| tool == name);
+        let ServerState { is_connected, tools, .. } = self.server_state(server);
+        let is_known = is_any || !is_connected || tools.iter().any(|tool| tool == name);
         if may_be && is_known { Ok(server) } else { Err(Error::not_found("tool", name)) }
     }
 
-    /// Whether a server is connected, or why not, and its tools as far as they are known.
-    fn server_state(&self, server: &ToolServer) -> ((bool, Option<String>), Vec<String>) {
+    /// What this node knows of a server.
+    fn server_state(&self, server: &ToolServer) -> ServerState {
         let servers = &self.engine.inner.servers;
         if !server.is_of_owners() {
             let names = self.engine.inner.toolsets.names();
             let is_of = |tool: &String| servers.of_tool(tool).is_some_and(|of| of.name == server.name);
-            return ((servers.is_connected(&server.name), None), names.into_iter().filter(is_of).collect());
+            let tools = names.into_iter().filter(is_of).collect();
+            return ServerState { is_connected: servers.is_connected(&server.name), problem: None, tools };
         }
         match servers.connections().peek(&self.owner, &server.name) {
             Some(OwnerServer { state: ConnectionState::Connected(_), tools, .. }) => {
-                ((true, None), tools.iter().map(|tool| tool.name().to_owned()).collect())
+                let tools = tools.iter().map(|tool| tool.name().to_owned()).collect();
+                ServerState { is_connected: true, tools, ..ServerState::default() }
             }
-            Some(OwnerServer { state: ConnectionState::Away(why), .. }) => ((false, Some(why)), Vec::new()),
-            None => ((false, None), Vec::new()),
+            Some(OwnerServer { state: ConnectionState::Away(why), .. }) => {
+                ServerState { problem: Some(why), ..ServerState::default() }
+            }
+            None => ServerState::default(),
         }
     }
 
@@ -187,7 +201,7 @@ impl Client {
         own: &Switches,
         all: &Switches,
     ) -> Result<ServerRecord> {
-        let ((is_connected, mut problem), mut tools) = self.server_state(server);
+        let ServerState { is_connected, mut problem, mut tools } = self.server_state(server);
         for name in &server.secrets {
             let id = Secret::id_of(&self.owner, name);
             if self.engine.store().record::<Secret>(&self.scope, id).await?.is_none() {

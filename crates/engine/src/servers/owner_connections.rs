@@ -115,9 +115,8 @@ impl OwnerConnections {
         Some(OwnerServer::away(server, failure.why))
     }
 
-    /// Ends what is known of a server for an owner, whose secrets have changed. Returns the number of the connection, if
-    /// there was one.
-    pub(crate) fn forget(&self, owner: &Owner, server: &str) -> Option<u64> {
+    /// Ends what is known of a server for an owner. Returns the number of the connection, if there was one.
+    fn forget(&self, owner: &Owner, server: &str) -> Option<u64> {
         let key = (owner.clone(), server.to_owned());
         self.failed().pop(&key);
         self.connected().pop(&key).map(|connection| connection.number)
@@ -204,11 +203,9 @@ impl Engine {
         let values = match self.values_of(owner, server).await? {
             Ok(values) => values,
             Err(why) => {
-                // Whoever has not set it does not use the server: that is worth no warning.
+                // An owner without the secret does not use the server: that is worth no warning.
                 tracing::debug!(%owner, server = name, "{why}");
-                if let Some(ended) = connections.forget(owner, name) {
-                    self.inner.toolsets.forget_connection(ended);
-                }
+                self.end_connection(owner, name);
                 return Ok(OwnerServer::away(name, why));
             }
         };
@@ -241,14 +238,20 @@ impl Engine {
             }
             Err(why) => {
                 tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
-                if let Some(ended) = connections.forget(owner, name) {
-                    self.inner.toolsets.forget_connection(ended);
-                }
+                self.end_connection(owner, name);
                 let attempts = failure.map_or(0, |failure| failure.attempts) + 1;
                 let failure = Failure { given, at: self.now(), attempts, why: why.clone() };
                 connections.failed().push(key, failure);
                 Ok(OwnerServer::away(name, why))
             }
+        }
+    }
+
+    /// Ends what this node knows of a server for an owner: its connection, once no activation has its tools any more, and
+    /// why it could not be connected.
+    pub(crate) fn end_connection(&self, owner: &Owner, server: &str) {
+        if let Some(ended) = self.inner.servers.connections().forget(owner, server) {
+            self.inner.toolsets.forget_connection(ended);
         }
     }
 

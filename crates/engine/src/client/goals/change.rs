@@ -21,9 +21,8 @@ pub struct GoalChange {
 
 impl Client {
     /// Changes a goal. Its agent, and the agents of its tasks, read the change before their next model call; its agent has
-    /// a new title as soon as a process works on it. A change that
-    /// changes nothing writes nothing. What a schedule was to fire once while the goal was archived comes when it is taken up
-    /// again.
+    /// a new title as soon as a process works on it. A change that changes nothing writes nothing. What a schedule was to fire
+    /// once while the goal was archived comes when it is taken up again.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound); [`Error::Part`](crate::Error::Part) for what cannot be kept.
