@@ -110,7 +110,7 @@ pub use entity::{Columns, Entity, NewEvent, Record, RecordSelector, RecordWrite}
 pub use entity_kind::EntityKind;
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
-pub use failure_class::FailureClass;
+pub use failure_class::{Failed, FailureClass};
 pub use goal::{Goal, GoalStatus};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
