@@ -310,7 +310,7 @@ impl Run {
         let (paint, again) = (out::stderr(), globals.again());
         for question in questions {
             out::aside(question::in_full(question, paint));
-            out::note(format!("  answer with: {}", answer::command(question, &again)));
+            out::note(format!("  answer with: {}", answer::command(question.id, question.about, &again)));
         }
         out::note(format!("  then resume: {}", self.resume_command(globals, root)));
     }
