@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use entourage_api::{Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, ToolCall};
+use entourage_api::{
+    Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, TaskResult, ToolCall,
+};
 use entourage_types::{
-    AgentId, BudgetAction, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
+    AgentId, BudgetAction, Cost, OnEnd, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
 };
 use serde_json::Value;
 
@@ -168,6 +170,13 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::AgentStatus { status: now, waiting_on, .. } => status(*now, *waiting_on),
         EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
+        // The end of others is read by the agent that gave them, which an event of its own shows.
+        EventBody::Task { task } if task.on_end == OnEnd::Quiet && task.status.is_terminal() => {
+            let came_to = task.result.as_ref().map_or("", |result| match result {
+                TaskResult::Text(text) | TaskResult::Error(text) => text,
+            });
+            said(&format!("“{}” {}", name(&task.title), task.status), came_to)
+        }
         EventBody::Run { .. } | EventBody::Task { .. } => return None,
         EventBody::Step { due: Some(due), error, .. } => {
             again(due.since(event.at), error.as_deref().unwrap_or_default())
