@@ -5,12 +5,12 @@ use entourage_api::{ChangeGoal, CreateGoal, Goal, Task, TaskResult};
 use entourage_types::{AgentId, GoalStatus, ShownStatus};
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Backend, Purpose, Result},
     describe,
-    failure::Exit,
+    failure::{Exit, Failure},
     globals::Globals,
+    id_input::IdInput,
     out,
-    reference::Reference,
     text::{padded, text},
 };
 
@@ -18,12 +18,12 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage goals                                           all of them, newest first
   entourage goals create \"See Rome\" --description \"A week in May\" --instructions \"By train\"
-  entourage chat agt_0199…                                  talk to the agent of a goal
+  entourage chat \"See Rome\"                                 talk to the agent of a goal
   entourage goals tasks \"See Rome\"                          what it had others do, and what that came to
   entourage goals archive \"See Rome\"                        put it away: its agent is given nothing to do
 
-A goal has an agent that works towards it for months. Wherever a goal is named, its title or its id will do; the id is \
-that of its agent. `entourage schedules` has the agent look at the goal by itself.";
+A goal has an agent that works towards it for months. Wherever a command takes an agent, the title of its goal will do, \
+or the id, which is that of the agent. `entourage schedules` has the agent look at the goal by itself.";
 
 /// List, create, change, archive and delete goals, each with an agent of its own
 #[derive(Debug, Args)]
@@ -60,13 +60,13 @@ enum Command {
     #[command(after_help = "Example:\n  entourage goals show \"See Rome\"")]
     Show {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// List the latest tasks that the agent of a goal has created, newest first, and what they came to
     #[command(after_help = "Example:\n  entourage goals tasks \"See Rome\"")]
     Tasks {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
         /// Show at most this many
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -78,7 +78,7 @@ enum Command {
     )]
     Change {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
         /// Its new title
         #[arg(long, value_name = "TITLE", group = "change")]
         title: Option<String>,
@@ -93,13 +93,13 @@ enum Command {
     #[command(after_help = "Example:\n  entourage goals archive \"See Rome\"")]
     Archive {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// Take an archived goal up again
     #[command(after_help = "Example:\n  entourage goals unarchive \"See Rome\"")]
     Unarchive {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// Delete a goal: its agent and those of its tasks end for good
     #[command(after_help = "\
@@ -109,7 +109,7 @@ Example:
 What was said stays readable until `entourage prune` removes it. `entourage goals archive` puts a goal away instead.")]
     Delete {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// Show your own agent, which belongs to no goal and knows all of them; it is created if there is none
     #[command(after_help = "Example:\n  entourage goals user-agent")]
@@ -187,9 +187,9 @@ async fn create(globals: &Globals, new: &CreateGoal) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
+async fn show(globals: &Globals, goal: &IdInput<AgentId>) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     if globals.json {
         out::json(&goal)?;
         return Ok(Exit::Done);
@@ -206,9 +206,9 @@ async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn tasks(globals: &Globals, goal: &Reference, limit: u32) -> Result<Exit> {
+async fn tasks(globals: &Globals, goal: &IdInput<AgentId>, limit: u32) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     let tasks = backend.goal_tasks(goal.agent, limit).await?;
     let paint = out::stdout();
     for task in &tasks {
@@ -238,9 +238,14 @@ fn came_to(task: &Task) -> String {
 }
 
 /// Changes a goal, and says so in this word.
-async fn change_to(globals: &Globals, goal: &Reference, change: &ChangeGoal, done: &str) -> Result<Goal> {
+async fn change_to(
+    globals: &Globals,
+    goal: &IdInput<AgentId>,
+    change: &ChangeGoal,
+    done: &str,
+) -> Result<Goal> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     let changed = backend.change_goal(goal.agent, change).await?;
     match globals.json {
         true => out::json(&changed)?,
@@ -249,9 +254,9 @@ async fn change_to(globals: &Globals, goal: &Reference, change: &ChangeGoal, don
     Ok(changed)
 }
 
-async fn delete(globals: &Globals, goal: &Reference) -> Result<Exit> {
+async fn delete(globals: &Globals, goal: &IdInput<AgentId>) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     backend.delete_goal(goal.agent).await?;
     match globals.json {
         true => out::json(&goal)?,
@@ -271,6 +276,13 @@ async fn user_agent(globals: &Globals) -> Result<Exit> {
     out::result(text!["your agent ", agent.id, "  ", state])?;
     note_chat(globals, agent.id);
     Ok(Exit::Done)
+}
+
+/// The goal that a user means: by its title, or by the id of its agent.
+async fn meant(backend: &Backend, goal: &IdInput<AgentId>) -> Result<Goal> {
+    let agent = goal.find(backend).await?;
+    let none = || Failure::not_found(format!("agent {agent} has no goal. `entourage goals` lists all goals"));
+    backend.goal(agent).await?.ok_or_else(none)
 }
 
 /// Says how to talk to an agent.

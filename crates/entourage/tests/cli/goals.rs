@@ -39,7 +39,7 @@ fn a_goal_is_created_shown_changed_put_away_and_deleted() {
     assert_eq!(away.stdout, "archived goal Rome\n");
     assert!(away.stderr.contains(&format!("entourage goals unarchive {agent}")), "{away:?}");
     assert!(said(&["goals", "list", "--status", "archived"]).starts_with("Rome  "));
-    let refused = place.entourage(&["steer", &agent, "Go on."]);
+    let refused = place.entourage(&["steer", "Rome", "Go on."]);
     assert!(refused.error(2).contains("its goal is archived; unarchive it first"), "{refused:?}");
     assert_eq!(said(&["goals", "unarchive", "rome"]), "unarchived goal Rome\n");
     place.entourage(&["steer", &agent, "Go on."]).good();
@@ -82,8 +82,10 @@ fn a_mistake_about_a_goal_is_one_line_that_names_the_next_step() {
     let (place, _) = rome();
     place.entourage(&["goals", "create", "See Rome"]).good();
     for (arguments, words) in [
-        (&["goals", "show", "Paris"][..], "`entourage goals` lists them, `entourage goals create Paris`"),
+        (&["goals", "show", "Paris"][..], "or the title of its goal; `entourage agents` lists them"),
         (&["goals", "archive", "See Rome"], "`See Rome` may be 2 goals: agt_"),
+        (&["why", "see rome"], "`see rome` may be 2 goals: agt_"),
+        (&["schedules", "list", "See Paris"], "no agent has the id `See Paris`"),
         (&["goals", "create", " "], "is empty"),
         (&["goals", "change", "Learn Italian", "--title", "a\nb"], "control character"),
         (&["goals", "change", "Learn Italian"], "--title <TITLE>|--description <TEXT>|--instructions <TEXT>"),
@@ -116,6 +118,9 @@ fn the_commands_about_goals_do_the_same_with_a_server() {
     assert!(created.stdout.starts_with("created goal See Paris"), "{created:?}");
     assert_eq!(of(&["goals", "delete", "See Paris"])[0]["title"], "See Paris");
     assert!(
-        place.entourage(&["goals", "show", "See Paris"]).error(2).contains("`entourage goals` lists them")
+        place
+            .entourage(&["goals", "show", "See Paris"])
+            .error(2)
+            .contains("`entourage goals` those of goals")
     );
 }
