@@ -8,6 +8,7 @@ use entourage_api::{
 use entourage_types::{
     AgentId, BudgetAction, Cost, OnEnd, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
 };
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 use super::{budget, paint::Paint, text::Text};
@@ -18,6 +19,8 @@ const SHORT: usize = 100;
 pub(crate) const LONGEST_TEXT: usize = 400;
 /// How much of a name is shown, in characters.
 const NAME: usize = 60;
+/// How much of a title is shown in a list with other columns after it.
+const TITLE: usize = 40;
 /// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
 
@@ -98,6 +101,11 @@ pub(crate) fn name(text: &str) -> String {
     cut(text, NAME)
 }
 
+/// A title in a list with other columns after it.
+pub(crate) fn title(text: &str) -> String {
+    cut(text, TITLE)
+}
+
 /// A call with its most telling argument.
 pub(crate) fn call(call: &ToolCall) -> String {
     let telling = TELLING.iter().find_map(|telling| call.arguments.get(telling));
@@ -128,6 +136,12 @@ pub(crate) fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A moment by the clock of this machine, to the minute, and how far that clock is from UTC.
+pub(crate) fn moment(at: Time) -> String {
+    let at = Timestamp::from_microsecond(at.micros()).unwrap_or_default();
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %:z").to_string()
 }
 
 /// A duration as people write it.

@@ -1,7 +1,7 @@
 //! `entourage goals`: lists, creates, changes, archives and deletes goals, and shows what their agents had done.
 
 use clap::{ArgGroup, Args, Subcommand};
-use entourage_api::{ChangeGoal, CreateGoal, Goal, Task, TaskResult};
+use entourage_api::{Cause, ChangeGoal, CreateGoal, Goal, Task, TaskResult};
 use entourage_types::{AgentId, GoalStatus, ShownStatus};
 
 use super::{
@@ -10,8 +10,8 @@ use super::{
     failure::{Exit, Failure},
     globals::Globals,
     id_input::IdInput,
-    out,
-    text::{padded, text},
+    input, out,
+    text::{table, text},
 };
 
 const AFTER_HELP: &str = "\
@@ -106,10 +106,14 @@ enum Command {
 Example:
   entourage goals delete \"See Rome\"
 
-What was said stays readable until `entourage prune` removes it. `entourage goals archive` puts a goal away instead.")]
+On a terminal it asks first. What was said stays readable until `entourage prune` removes it. `entourage goals archive` \
+puts a goal away instead.")]
     Delete {
         /// The goal: its title or its id
         goal: IdInput<AgentId>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Show your own agent, which belongs to no goal and knows all of them; it is created if there is none
     #[command(after_help = "Example:\n  entourage goals user-agent")]
@@ -145,7 +149,7 @@ impl Goals {
                 note_chat(globals, goal.agent);
                 Ok(Exit::Done)
             }
-            Command::Delete { goal } => delete(globals, &goal).await,
+            Command::Delete { goal, yes } => delete(globals, &goal, yes).await,
             Command::UserAgent => user_agent(globals).await,
         }
     }
@@ -154,25 +158,45 @@ impl Goals {
 async fn list(globals: &Globals, status: Option<GoalStatus>) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
     let goals = backend.goals(status).await?;
-    let paint = out::stdout();
-    let width = goals.iter().map(|goal| text![&goal.title].width()).max().unwrap_or(0);
-    for goal in &goals {
-        if globals.json {
-            out::json(goal)?;
-            continue;
-        }
-        let (title, agent) = (paint.bold(padded(&goal.title, width)), paint.dim(goal.agent));
-        let about = describe::cut(&goal.description, 60);
-        let line = text![title, "  ", agent, "  ", goal.status];
-        out::result(if about.is_empty() { line } else { text![line, "  ", about] })?;
+    if globals.json {
+        goals.iter().try_for_each(out::json)?;
+        return Ok(Exit::Done);
     }
-    if goals.is_empty() && !globals.json && !globals.quiet {
+    let (paint, mut rows) = (out::stdout(), Vec::with_capacity(goals.len()));
+    for goal in &goals {
+        let (title, agent) = (paint.bold(describe::title(&goal.title)), paint.dim(goal.agent));
+        let does = match backend.why(goal.agent).await {
+            Ok(why) => does(&why.cause),
+            Err(failure) if failure.is_not_found() => "deleted",
+            Err(failure) => return Err(failure),
+        };
+        rows.push([title, agent, text![does], text![describe::cut(&goal.description, 60)]]);
+    }
+    table(rows).into_iter().try_for_each(out::result)?;
+    if goals.is_empty() && !globals.quiet {
         out::note(match status {
             Some(status) => format!("no goal is {status}; `entourage goals` lists all"),
             None => "no goals yet; `entourage goals create TITLE` creates one".to_owned(),
         });
     }
     Ok(Exit::Done)
+}
+
+/// What the agent of a goal, and those of its tasks, do, in a few words: the last cause of why it does not go on.
+fn does(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Question { .. } | Cause::Pause { .. } => "waits for you",
+        Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,
+        Cause::Retry { .. } | Cause::Gate { .. } => "tries again",
+        Cause::Timer { .. } => "sleeps",
+        Cause::Process => describe::SUSPENDED,
+        Cause::Rest { archived: true, .. } => "archived",
+        Cause::Work | Cause::Place { .. } | Cause::Task { .. } | Cause::Rest { below: 1.., .. } => "at work",
+        Cause::Crash { .. } | Cause::Rest { failed: Some(_), .. } => "failed",
+        Cause::Rest { .. } => "at rest",
+        Cause::Deleted => "deleted",
+        Cause::Nothing => "waits for nothing known",
+    }
 }
 
 async fn create(globals: &Globals, new: &CreateGoal) -> Result<Exit> {
@@ -197,7 +221,11 @@ async fn show(globals: &Globals, goal: &IdInput<AgentId>) -> Result<Exit> {
     let paint = out::stdout();
     let Goal { agent, title, description, instructions, status, created, updated, .. } = &goal;
     out::result(text![paint.bold(title), "  ", paint.dim(agent), "  ", status])?;
-    out::result(paint.dim(format!("created {created}, changed {updated}")))?;
+    out::result(paint.dim(format!(
+        "created {}, changed {}",
+        describe::moment(*created),
+        describe::moment(*updated)
+    )))?;
     for (part, said) in [("description", description), ("instructions", instructions)] {
         if !said.is_empty() {
             out::result(text![paint.dim(part), "  ", said])?;
@@ -211,15 +239,15 @@ async fn tasks(globals: &Globals, goal: &IdInput<AgentId>, limit: u32) -> Result
     let goal = meant(&backend, goal).await?;
     let tasks = backend.goal_tasks(goal.agent, limit).await?;
     let paint = out::stdout();
-    for task in &tasks {
-        if globals.json {
-            out::json(task)?;
-            continue;
-        }
+    let row = |task: &Task| {
         let status = ShownStatus::of(task.status, None);
         let sign = paint.status(status, describe::sign(status));
-        let (title, agent) = (paint.bold(&task.title), paint.dim(task.to));
-        out::result(text![sign, " ", title, "  ", agent, "  ", task.status, "  ", came_to(task)])?;
+        let title = text![sign, " ", paint.bold(describe::title(&task.title))];
+        [title, paint.dim(task.to), text![task.status], text![came_to(task)]]
+    };
+    match globals.json {
+        true => tasks.iter().try_for_each(out::json)?,
+        false => table(tasks.iter().map(row).collect()).into_iter().try_for_each(out::result)?,
     }
     if tasks.is_empty() && !globals.json && !globals.quiet {
         out::note("no tasks yet: the agent of the goal creates them");
@@ -254,9 +282,16 @@ async fn change_to(
     Ok(changed)
 }
 
-async fn delete(globals: &Globals, goal: &IdInput<AgentId>) -> Result<Exit> {
+async fn delete(globals: &Globals, goal: &IdInput<AgentId>, yes: bool) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
     let goal = meant(&backend, goal).await?;
+    let title = describe::title(&goal.title);
+    if !yes
+        && !input::agrees(text!["delete goal ", title, " for good, with its agents, tasks and schedules?"])
+    {
+        out::note("nothing was deleted");
+        return Ok(Exit::Interrupted);
+    }
     backend.delete_goal(goal.agent).await?;
     match globals.json {
         true => out::json(&goal)?,
@@ -289,5 +324,32 @@ async fn meant(backend: &Backend, goal: &IdInput<AgentId>) -> Result<Goal> {
 fn note_chat(globals: &Globals, agent: AgentId) {
     if !globals.json && !globals.quiet {
         out::note(format!("talk to it: entourage chat {agent}{}", globals.again()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{About, QuestionId, StopReason, Time};
+
+    use super::*;
+
+    #[test]
+    fn the_list_tells_goals_that_need_the_user_from_those_that_go_on() {
+        let due = Time::now();
+        let rest = |failed, archived, below| Cause::Rest { failed, error: None, archived, below };
+        let asks =
+            |about| Cause::Question { question: QuestionId::new(), about, asks: String::new(), due: None };
+        for (cause, word) in [
+            (asks(About::Approval), "waits for you"),
+            (Cause::Pause { reason: None }, "waits for you"),
+            (Cause::Retry { attempt: 1, error: String::new(), due }, "tries again"),
+            (Cause::Process, "suspended"),
+            (rest(None, false, 0), "at rest"),
+            (rest(None, false, 1), "at work"),
+            (rest(Some(StopReason::ModelFailed), false, 0), "failed"),
+            (rest(None, true, 1), "archived"),
+        ] {
+            assert_eq!(does(&cause), word, "{cause:?}");
+        }
     }
 }
