@@ -49,12 +49,13 @@ if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model
   run_tests "what a small model gets done" eval::a_small_model
   run_tests "the main job with a real language model" main_job::
   run_tests "the examples with a real language model" examples::
+  run_tests "a goal with a real language model" goals::
   run_tests "explorations with a real language model" explorations::
   if bash $HERE/acts.sh; then passed=$((passed + 1)); echo "PASSED: what is guaranteed of messages about documents"
   else missing $? "what is guaranteed of messages about documents"; fi
   bash $HERE/local-model.sh stop
 else
-  missing $? "the eval, the main job, the examples and messages about documents with a real language model"
+  missing $? "the eval, the main job, the examples, a goal and messages about documents with a real language model"
 fi
 
 bash $HERE/schemathesis.sh run; described=$?

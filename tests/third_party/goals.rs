@@ -166,9 +166,9 @@ async fn a_goal_takes_messages_and_a_task_and_keeps_notes_and_a_summary() {
     assert!(!server.rows(&notes).await.is_empty(), "its notes are there");
     assert!(!server.rows(&tasks).await.is_empty(), "its tasks are there");
     let context = server.get(&format!("/v1/agents/{goal}/context")).await;
-    let bytes = |name: &str| {
+    let tokens = |name: &str| {
         let blocks = context["blocks"].as_array().unwrap().iter();
-        blocks.filter(|block| block["name"] == name).filter_map(|block| block["bytes"].as_u64()).sum::<u64>()
+        blocks.filter(|block| block["name"] == name).filter_map(|block| block["tokens"].as_u64()).sum::<u64>()
     };
-    assert!(bytes("sessions") > 0 && bytes("notes") > 0, "what it reads next: {context:#}");
+    assert!(tokens("sessions") > 0 && tokens("notes") > 0, "what it reads next: {context:#}");
 }

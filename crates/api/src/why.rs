@@ -9,7 +9,7 @@ use crate::{Allowance, BudgetOf, schema};
 /// Why an agent does not go on, or that it works or rests: the last cause, and the chain that leads to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
-    /// The last cause: once it is gone, the agent goes on.
+    /// The last cause: once it is gone, the agent goes on, or the one below it if it is at rest itself.
     #[serde(flatten)]
     pub cause: Cause,
     /// Since when the agent itself stands there.
@@ -17,7 +17,8 @@ pub struct Why {
     pub since: Time,
     /// The whole chain as one sentence, without its subject.
     pub text: String,
-    /// The agent itself, the agent that it waits for, and so on to the one with the last cause.
+    /// The agent itself, the agent that it waits for, and so on to the one with the last cause. After an agent at rest
+    /// comes one below it that does not go on, if there is one.
     pub chain: Vec<WhyLink>,
     /// What the agent itself has yet to read, in the order in which it came: `message`, `answer`, `result`, or an
     /// intervention by its action.
@@ -143,6 +144,9 @@ pub enum Cause {
         /// What went wrong in it.
         #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// Whether its goal is archived: it takes nothing up before that is unarchived.
+        #[serde(default)]
+        archived: bool,
         /// How many agents below it are at work.
         #[serde(default)]
         below: u64,

@@ -4,10 +4,15 @@ use std::sync::Arc;
 
 use entourage_store::{Page, RecordFilter, Result, Store};
 use entourage_types::{
-    Agent, AgentId, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session, tool_names,
+    Agent, AgentId, Entity, Kind, Learning, LearningStatus, Note, Owner, Record, Scope, Section, Session,
+    tool_names,
 };
 
-use crate::{prompt::Sections, sub_agents, toolset::Toolset};
+use crate::{
+    prompt::{Sections, View, ended_tasks},
+    sub_agents,
+    toolset::Toolset,
+};
 
 /// A page size above the most learnings that an agent can have.
 const ALL_LEARNINGS: u32 = 200;
@@ -44,8 +49,14 @@ impl Memory {
         self.records(RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() }).await
     }
 
-    /// What its model is to know beside the conversation, as far as its kind includes that.
-    pub(crate) async fn sections(&self, kind: &Kind, offer: &Toolset) -> Result<Sections> {
+    /// What its model is to know beside the conversation, as far as its kind includes that. Tasks whose end the model
+    /// has read are left out: they do not change any more.
+    pub(crate) async fn sections(
+        &self,
+        kind: &Kind,
+        offer: &Toolset,
+        has_read: &View<'_>,
+    ) -> Result<Sections> {
         let wants = |section| kind.context.sections.contains(&section);
         let mut sections = Sections::default();
         if wants(Section::Notes) {
@@ -64,7 +75,9 @@ impl Memory {
         if wants(Section::Tasks) {
             let page = Page { limit: Sections::TASKS, newest_first: true, ..Page::default() };
             let of_agent = RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() };
-            sections.tasks = self.records(of_agent).await?;
+            let ended = ended_tasks(has_read);
+            let is_unread = |task: &Entity| !ended.contains(task.id.as_str());
+            sections.tasks = self.store.records_where(&Scope::from(&self.owner), of_agent, is_unread).await?;
         }
         Ok(sections)
     }

@@ -167,7 +167,7 @@ async fn a_long_peer_answer_is_cut_at_the_end_of_a_sentence() {
     let long = "The first sentence is of some length and says what there is to say. ".repeat(8);
     let tools = tools_named(&["read_file"]);
     let (_, reply) = run(tools, &mut user_message("Read one.md"), |_, _| long.clone()).await;
-    assert!(reply.text.ends_with("what there is to say.…"), "{}", reply.text);
+    assert!(reply.text.contains("what there is to say.…\n\nThis is the rehearsal"), "{}", reply.text);
     let mut messages = user_message("Read one.md");
     let (_, passed) = run(vec![send_message(&["writer"])], &mut messages, |_, _| reply.text.clone()).await;
     assert!(
@@ -176,6 +176,24 @@ async fn a_long_peer_answer_is_cut_at_the_end_of_a_sentence() {
         passed.text
     );
     assert!(!passed.text.contains("> >"), "{}", passed.text);
+}
+
+#[tokio::test]
+async fn the_agent_of_a_goal_gives_a_task_tells_the_user_and_says_later_what_it_came_to() {
+    let tools = || [vec![send_message(&[])], tools_named(&["create_task", "create_note"])].concat();
+    let mut messages = user_message("Which trains go there?");
+    let (made, _) = run(tools(), &mut messages, |_, _| "The task has begun.".into()).await;
+    let [(first, task), (second, said)] = &made[..] else { panic!("{made:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("create_task", "send_message"));
+    assert_eq!(task["title"], "Which trains go there?");
+    let text = said["message"].as_str().expect("a text");
+    assert!(text.contains("The task has begun.") && !text.contains("came to"), "{text}");
+    let task = "<tasks>\n<task id=\"tsk_1\">\n<result>Six &lt;fast&gt; ones.</result>\n</task>\n</tasks>";
+    messages.extend([Message::Context(task.into()), Message::User("And?".into())]);
+    let (made, _) = run(tools(), &mut messages, |_, _| "The task has begun.".into()).await;
+    let said = made[1].1["message"].as_str().expect("a text");
+    assert!(!said.contains("`send_message` returned"), "{said}");
+    assert!(said.ends_with("The latest task came to:\n> Six <fast> ones."), "{said}");
 }
 
 #[tokio::test]

@@ -349,11 +349,16 @@ async fn why_leads_through_the_agents_that_one_waits_for_to_the_question_of_a_pe
 async fn why_names_a_timer_a_pause_and_that_nothing_is_to_be_done() {
     let site = Site::open().await;
     let id = site.done("hello").await;
-    assert!(matches!(why(&site, &id).await.cause, Cause::Rest { failed: None, error: None, below: 0 }));
+    assert!(matches!(
+        why(&site, &id).await.cause,
+        Cause::Rest { failed: None, error: None, archived: false, below: 0 }
+    ));
     let failed = site.make("break").await;
     site.follow(&failed, 0).await.until(|frame| frame.is_status_of(&failed, "failed")).await;
     let cause = why(&site, &failed).await.cause;
-    let Cause::Rest { failed: Some(StopReason::ModelFailed), error: Some(_), below: 0 } = cause else {
+    let Cause::Rest { failed: Some(StopReason::ModelFailed), error: Some(_), archived: false, below: 0 } =
+        cause
+    else {
         panic!("{cause:?}")
     };
     let sleeps = site.make("later").await;

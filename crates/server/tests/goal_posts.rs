@@ -38,6 +38,12 @@ async fn a_message_is_on_the_stream_before_the_agent_reads_it() {
     for stream in [&mut late, &mut back] {
         seen_until(stream, |frame| is_written(frame, "Two.", false)).await;
     }
+    // The next one comes alone.
+    say(&site, &goal, "Three.").await;
+    for stream in [&mut early, &mut late, &mut back] {
+        let seen = seen_until(stream, |frame| is_written(frame, "Three.", false)).await;
+        assert_eq!(seen.iter().filter(|frame| is_written(frame, "Two.", false)).count(), 0, "{seen:#?}");
+    }
     model.let_go(1);
     model.begun().await;
     for stream in [&mut early, &mut late, &mut back] {

@@ -154,8 +154,21 @@ impl dyn Store + '_ {
     /// # Errors
     /// As [`Store::entities`]; [`Error::Corrupt`] names a record that cannot be decoded.
     pub async fn records<R: Record>(&self, scope: &Scope, filter: RecordFilter<R>) -> Result<Vec<R>> {
-        let query = EntityQuery::from(filter);
-        self.entities(scope, query).await?.iter().map(decode).collect()
+        self.records_where(scope, filter, |_| true).await
+    }
+
+    /// Returns those records of a page that are wanted, by what is known of them before they are decoded.
+    ///
+    /// # Errors
+    /// As [`Self::records`].
+    pub async fn records_where<R: Record>(
+        &self,
+        scope: &Scope,
+        filter: RecordFilter<R>,
+        is_wanted: impl Fn(&Entity) -> bool,
+    ) -> Result<Vec<R>> {
+        let found = self.entities(scope, EntityQuery::from(filter)).await?;
+        found.iter().filter(|entity| is_wanted(entity)).map(decode).collect()
     }
 }
 

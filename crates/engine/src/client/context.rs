@@ -88,7 +88,7 @@ impl Client {
         // The view weighs the rest itself.
         let beside = parts.iter().take(2).map(|part| part.bytes).sum();
         parts.extend(conversation(&view));
-        let sections = memory.sections(&kind, &offer).await?;
+        let sections = memory.sections(&kind, &offer, &view).await?;
         let unread = sections.unread(&kind.context, &view, engine.now()).unwrap_or_default();
         for section in &kind.context.sections {
             let read = view.contexts().flat_map(|context| &context.entries);

@@ -1,12 +1,13 @@
 //! Why an agent does not go on: what it waits for, through the agents that it waits for, to the last cause.
 
+mod below;
 mod cause;
 
 use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, Intervention, PostBody, Question, Retry, Run, ShownStatus, Status, Step,
+    Action, Agent, AgentId, GoalStatus, Intervention, PostBody, Question, Retry, Run, Status, Step,
     StepState, Task, TaskId, Time, Wait, WaitingOn,
 };
 
@@ -24,7 +25,8 @@ const INTERVENTIONS: u32 = 20;
 
 impl Client {
     /// Why an agent does not go on, or that it works or rests. Where it waits for several agents at once, the
-    /// chain follows one that needs a person, if there is one.
+    /// chain follows one that needs a person, if there is one. From an agent at rest it goes on to one below that does
+    /// not go on either.
     ///
     /// # Errors
     /// [`Error::NotFound`].
@@ -35,7 +37,10 @@ impl Client {
         let unread = posts.iter().map(|post| word(&post.body)).collect();
         loop {
             seen.insert(agent.id);
-            let (cause, since, next) = self.cause(&agent).await?;
+            let (mut cause, since, mut next) = self.cause(&agent).await?;
+            if let Cause::Rest { below, .. } = &mut cause {
+                (*below, next) = self.below(&agent).await?;
+            }
             let Agent { id, kind, title, .. } = agent;
             chain.push(Link { agent: id, kind, title, since, cause });
             match next {
@@ -105,26 +110,17 @@ impl Client {
         Ok((cause, step.updated, worker))
     }
 
-    /// Why an agent does nothing that does not wait either.
+    /// Why an agent does nothing that does not wait either; what is below it is not counted yet.
     async fn rest(&self, agent: &Agent) -> Result<Cause> {
-        Ok(match agent.status {
-            Status::Cancelled => Cause::Deleted,
-            Status::Failed => {
-                let error = self.engine.last_run(agent).await?.and_then(|run| run.error);
-                Cause::Rest { failed: agent.stop_reason, error, below: self.at_work_below(agent).await? }
-            }
-            _ => Cause::Rest { failed: None, error: None, below: self.at_work_below(agent).await? },
-        })
-    }
-
-    /// How many agents below an agent at rest are at work, or wait while they are.
-    async fn at_work_below(&self, agent: &Agent) -> Result<u64> {
-        let agents = self.subtree(agent.id).await?.agents;
-        let is_at_work = |status: ShownStatus| {
-            matches!(status, ShownStatus::Queued | ShownStatus::Running | ShownStatus::Waiting)
+        let error = match agent.status {
+            Status::Cancelled => return Ok(Cause::Deleted),
+            Status::Failed => self.engine.last_run(agent).await?.and_then(|run| run.error),
+            _ => None,
         };
-        let counted = ShownStatus::ALL.into_iter().zip(agents);
-        Ok(counted.filter(|(status, _)| is_at_work(*status)).map(|(_, count)| count).sum())
+        let failed = agent.stop_reason.filter(|_| agent.status == Status::Failed);
+        let is_of_goal = agent.id == agent.root;
+        let archived = is_of_goal && self.engine.goal_status(agent).await? == Some(GoalStatus::Archived);
+        Ok(Cause::Rest { failed, error, archived, below: 0 })
     }
 
     /// Which budget has no room for the next call of a run, and since when. It does not go on before that, whatever it

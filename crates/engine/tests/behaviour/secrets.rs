@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    ConnectForOwner, Error, NewAgent, Page, Resealed, SecretKeys, ToolServer, new_secret_key,
+    ConnectForOwner, Engine, Error, NewAgent, Page, Resealed, SecretKeys, ToolServer, new_secret_key,
 };
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::MemoryStore;
@@ -123,13 +123,20 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     // A new value is used from the next run on, a refused one costs the tools alone, a deleted one ends them.
     set_secret(&world, "ann", "newer_one").await;
     assert_eq!(asked(&world, "ann").await.1[2], "output: bank__newer_one: {\"n\":1}");
+    // Another process with the same store sets one, too.
+    let keys = keys(&set.lock().unwrap());
+    let other =
+        Engine::builder(world.store().clone(), Arc::new(model.clone())).secret_keys(Some(keys)).build();
+    let elsewhere = other.client(Owner::new("ann"));
+    elsewhere.set_secret(name("token"), &"elsewhere".into()).await.unwrap();
+    assert_eq!(asked(&world, "ann").await.1[2], "output: bank__elsewhere: {\"n\":1}");
     set_secret(&world, "ann", "wrong_one").await;
     for _ in 0..2 {
         assert_eq!(asked(&world, "ann").await.1[2], "output!: the MCP server `bank` refused it");
     }
     assert_eq!(
         bank.given(),
-        ["of_ann_1", "of_bob_1", "newer_one", "wrong_one"],
+        ["of_ann_1", "of_bob_1", "newer_one", "elsewhere", "wrong_one"],
         "it is not tried again at once"
     );
     let ann = world.engine().client(Owner::new("ann"));
@@ -158,8 +165,7 @@ async fn secrets_are_their_owners_and_are_refused_by_name() {
     let kept = world.store().entity(&Scope::All, EntityKind::SECRET, &id).await.unwrap().unwrap();
     assert!(!format!("{kept:?}").contains("canary-1") && kept.text.is_none());
 
-    let without =
-        entourage_engine::Engine::builder(Arc::new(MemoryStore::default()), Arc::new(model)).build();
+    let without = Engine::builder(Arc::new(MemoryStore::default()), Arc::new(model)).build();
     let refused = without.client(Owner::local()).set_secret(name("token"), &"canary-1".into()).await;
     assert!(matches!(&refused, Err(Error::NoSecretKey(_))), "{refused:?}");
 }

@@ -9,21 +9,23 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Cause, Clock, Engine, Kinds};
+use entourage_engine::{Cause, Clock, Engine, GoalChange, Kinds, NewGoal};
 use entourage_llm::{
     Connection, Error as ModelError, Gated, Model, NoDeltas, Request, Script, ScriptedModel,
 };
 use entourage_store::{Commit, Layered, MemoryStore, Page, Result as StoreResult, Store, StoreLayer, Write};
-use entourage_testkit::{HeldModel, World};
+use entourage_testkit::{HeldModel, World, quiet};
 use entourage_types::{
-    About, Action, Agent, Author, CallId, Intervention, InterventionId, InterventionStatus, OnEnd,
-    OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId, Status,
-    Step, StepKey, StepState, StopReason, Task, TaskId, Time, Usage, Wait, WaitingOn,
+    About, Action, Agent, Author, CallId, GoalStatus, Intervention, InterventionId, InterventionStatus,
+    OnEnd, OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId,
+    Status, Step, StepKey, StepState, StopReason, Task, TaskId, Time, Usage, Wait, WaitingOn,
 };
+
+use serde_json::json;
 
 use crate::{
     gate::BothClocks,
-    kit::{at_once, eventually, one_kind},
+    kit::{at_once, eventually, first_tools, one_kind},
 };
 
 /// Counts the calls of a store.
@@ -335,7 +337,77 @@ async fn a_pause_gives_its_reason_and_rest_is_no_wait() {
     assert_eq!(rows.cause(&agent).await, Cause::Pause { reason: Some("until Monday".into()) });
     let rests = rows.agent("rests");
     rows.write(vec![Write::NewAgent(rests.clone())]).await;
-    assert_eq!(rows.cause(&rests).await, Cause::Rest { failed: None, error: None, below: 0 });
+    assert_eq!(
+        rows.cause(&rests).await,
+        Cause::Rest { failed: None, error: None, archived: false, below: 0 }
+    );
+}
+
+#[tokio::test]
+async fn an_agent_at_rest_leads_to_what_does_not_go_on_below_it_and_to_who_needs_a_person_first() {
+    let rows = Rows::new();
+    let top = rows.agent("rests");
+    rows.write(vec![Write::NewAgent(top.clone())]).await;
+    let below = |title: &str| top.child("researcher", title.to_owned(), None, rows.now);
+    let (begins, sleeps, tried, asks) = (below("begins"), below("sleeps"), below("tried"), below("asks"));
+    let due = rows.now + Duration::from_secs(3600);
+    rows.waits(&sleeps, WaitingOn::Timer, Some(open(Wait::Until { until: due }))).await;
+    assert_eq!(rows.cause(&top).await, Cause::Timer { due });
+    let said = PostBody::Message {
+        from: Author::User,
+        text: "Go.".into(),
+        task: None,
+        queued: false,
+        options: None,
+    };
+    rows.write(vec![Write::NewAgent(begins.clone()), Write::Post(Post::new(begins.id, rows.now, said))])
+        .await;
+    assert_eq!(rows.cause(&top).await, Cause::Process, "nobody works on its first message");
+    rows.waits(&tried, WaitingOn::Retry, Some(StepState::Retry(retry(due)))).await;
+    assert!(matches!(rows.cause(&top).await, Cause::Retry { .. }));
+    let question = rows.question(&asks);
+    rows.waits(&asks, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
+    rows.write(vec![Write::record(&question).unwrap()]).await;
+    let why = rows.engine.client(Owner::local()).why(top.id).await.unwrap();
+    let [rests, last] = why.chain() else { panic!("{why:?}") };
+    assert!(matches!(rests.cause, Cause::Rest { below: 0, .. }), "none of them is at work: {why:?}");
+    assert_eq!(last.agent, asks.id);
+    assert_eq!(why.text(), "has nothing to do; below it, researcher \"asks\" asks: Which year?");
+    // Beside it nothing is below.
+    assert!(matches!(rows.cause(&begins).await, Cause::Process));
+}
+
+/// What is at work below the agent of a goal is counted, and an archived goal says that nothing is taken up.
+#[tokio::test]
+async fn the_agent_of_a_goal_counts_the_tasks_at_work_and_names_that_its_goal_is_archived() {
+    let model = ScriptedModel::deciding(|request| {
+        let is_of_task = request.system.starts_with("You work on one task");
+        Some(Ok(match is_of_task {
+            true => Script::text("Six a day."),
+            false => Script::call("create_task", json!({ "title": "Trains", "instructions": "Look." }))
+                .and_call("send_message", json!({ "message": "It has begun." })),
+        }))
+    });
+    let model = HeldModel::new(model);
+    let world =
+        World::builder(model.clone()).tools(first_tools()).kinds(quiet(Kinds::builtin())).start().await;
+    let client = world.engine().client(Owner::local());
+    let goal = NewGoal { title: "See Rome".into(), ..NewGoal::default() };
+    let goal = client.create_goal(goal, None).await.unwrap();
+    client.send(goal.agent, "Go.", None).await.unwrap();
+    model.begun().await;
+    model.let_go(1);
+    model.begun().await;
+    world.ended(goal.agent).await;
+    let rest = |archived, below| Cause::Rest { failed: None, error: None, archived, below };
+    let why = async || client.why(goal.agent).await.unwrap();
+    assert_eq!(*why().await.cause(), rest(false, 1));
+    let archive = GoalChange { status: Some(GoalStatus::Archived), ..GoalChange::default() };
+    client.change_goal(goal.agent, archive).await.unwrap();
+    assert_eq!(*why().await.cause(), rest(true, 1), "what is under way goes on");
+    model.let_go(1);
+    let why = eventually("its task has ended", why, |why| *why.cause() == rest(true, 0)).await;
+    assert_eq!(why.text(), "takes nothing up, because its goal is archived");
 }
 
 /// A world whose model fails for good, with an error of two lines.
@@ -355,7 +427,10 @@ async fn an_agent_whose_last_run_failed_names_the_cause_and_that_it_can_be_tried
     let first = error.as_deref().unwrap().lines().next().unwrap().to_owned();
     assert!(first.contains("no such model") && error.as_deref() != Some(&first), "{error:?}");
     let why = world.client().why(agent.id).await.unwrap();
-    assert_eq!(*why.cause(), Cause::Rest { failed: Some(StopReason::ModelFailed), error, below: 0 });
+    assert_eq!(
+        *why.cause(),
+        Cause::Rest { failed: Some(StopReason::ModelFailed), error, archived: false, below: 0 }
+    );
     let told = format!("has nothing to do; its last run failed, and can be tried again: {first}");
     assert_eq!(why.text(), told);
 }

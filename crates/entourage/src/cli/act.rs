@@ -244,7 +244,7 @@ fn tell_questions(globals: &Globals, chat: AgentId, questions: &[Question]) {
     let (paint, again) = (out::stderr(), globals.again());
     for question in questions {
         out::aside(question::in_full(question, paint));
-        out::note(format!("  answer with: {}", answer::command(question, &again)));
+        out::note(format!("  answer with: {}", answer::command(question.id, question.about, &again)));
     }
     out::note(format!("  then resume: entourage run --resume {chat}{again}"));
 }

@@ -12,6 +12,7 @@ use entourage_engine::{
 
 use super::{
     backend::{self, Backend, Purpose, Result},
+    describe,
     failure::{Exit, Failure},
     globals::Globals,
     out,
@@ -120,7 +121,7 @@ async fn chats(globals: &Globals, given: &str) -> Result<Exit> {
         if globals.json {
             out::json(chat)?;
         } else {
-            let since = paint.dim(format!("since {}", chat.created));
+            let since = paint.dim(format!("since {}", describe::moment(chat.created)));
             out::result(text![paint.bold(&chat.name), "  ", chat.root, "  ", since])?;
         }
     }

@@ -88,9 +88,8 @@ impl AnswerOption {
 }
 
 /// The command that answers a question from another terminal, with the options that lead to the same data.
-pub(super) fn command(question: &Question, again: &str) -> String {
-    let id = question.id;
-    match question.about {
+pub(super) fn command(id: QuestionId, about: About, again: &str) -> String {
+    match about {
         About::Approval => format!("entourage answer {id}{again} --approve, or --reject \"why\""),
         About::Doubt => format!("entourage answer {id}{again} --retry, or --give-up"),
         About::Information => format!("entourage answer {id}{again} \"…\""),

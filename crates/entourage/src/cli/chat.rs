@@ -36,6 +36,7 @@ Examples:
   entourage chat --kind researcher      talk to another kind of agent
   entourage chat --agency studio        talk to an agency (`entourage agency` lists them)
   entourage chat agt_0199…              continue an earlier one (`entourage agents` lists them)
+  entourage chat \"See Rome\"             talk about a goal (`entourage goals` lists them)
 
 In the conversation: /help lists the commands, and /quit ends it. Agents that work read what you type \
 before their next step. A paste is one message. Everything is saved: come back at any time.";
@@ -47,7 +48,7 @@ const HISTORY: &str = "chat_history";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Chat {
-    /// The agent of an earlier conversation
+    /// The agent of an earlier conversation: its id, or the title of its goal
     agent: Option<IdInput<AgentId>>,
     /// The kind of agent to talk to [default: assistant]
     #[arg(long, value_name = "KIND", conflicts_with = "agent")]

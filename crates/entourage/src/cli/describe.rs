@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use entourage_api::{Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, ToolCall};
-use entourage_types::{
-    AgentId, BudgetAction, Cost, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
+use entourage_api::{
+    Agent, Author, ContextEntry, Event, EventBody, ItemBody, Question, TaskResult, ToolCall,
 };
+use entourage_types::{
+    AgentId, BudgetAction, Cost, OnEnd, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
+};
+use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
 use super::{budget, paint::Paint, text::Text};
@@ -16,6 +19,8 @@ const SHORT: usize = 100;
 pub(crate) const LONGEST_TEXT: usize = 400;
 /// How much of a name is shown, in characters.
 const NAME: usize = 60;
+/// How much of a title is shown in a list with other columns after it.
+const TITLE: usize = 40;
 /// The arguments that say most about a call; the first that is present is shown.
 const TELLING: [&str; 8] = ["recipient", "kind", "path", "url", "query", "title", "question", "seconds"];
 
@@ -96,6 +101,11 @@ pub(crate) fn name(text: &str) -> String {
     cut(text, NAME)
 }
 
+/// A title in a list with other columns after it.
+pub(crate) fn title(text: &str) -> String {
+    cut(text, TITLE)
+}
+
 /// A call with its most telling argument.
 pub(crate) fn call(call: &ToolCall) -> String {
     let telling = TELLING.iter().find_map(|telling| call.arguments.get(telling));
@@ -126,6 +136,12 @@ pub(crate) fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// A moment by the clock of this machine, to the minute, and how far that clock is from UTC.
+pub(crate) fn moment(at: Time) -> String {
+    let at = Timestamp::from_microsecond(at.micros()).unwrap_or_default();
+    at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %:z").to_string()
 }
 
 /// A duration as people write it.
@@ -168,6 +184,13 @@ pub(crate) fn event(event: &Event) -> Option<String> {
         EventBody::AgentStatus { status: now, waiting_on, .. } => status(*now, *waiting_on),
         EventBody::Run { stop_reason: Some(StopReason::Cancelled), .. } => return None,
         EventBody::Run { error: Some(error), .. } => format!("failed: {}", short(error)),
+        // The end of others is read by the agent that gave them, which an event of its own shows.
+        EventBody::Task { task } if task.on_end == OnEnd::Quiet && task.status.is_terminal() => {
+            let came_to = task.result.as_ref().map_or("", |result| match result {
+                TaskResult::Text(text) | TaskResult::Error(text) => text,
+            });
+            said(&format!("“{}” {}", name(&task.title), task.status), came_to)
+        }
         EventBody::Run { .. } | EventBody::Task { .. } => return None,
         EventBody::Step { due: Some(due), error, .. } => {
             again(due.since(event.at), error.as_deref().unwrap_or_default())

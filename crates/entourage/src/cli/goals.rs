@@ -1,29 +1,29 @@
 //! `entourage goals`: lists, creates, changes, archives and deletes goals, and shows what their agents had done.
 
 use clap::{ArgGroup, Args, Subcommand};
-use entourage_api::{ChangeGoal, CreateGoal, Goal, Task, TaskResult};
+use entourage_api::{Cause, ChangeGoal, CreateGoal, Goal, Task, TaskResult};
 use entourage_types::{AgentId, GoalStatus, ShownStatus};
 
 use super::{
-    backend::{self, Purpose, Result},
+    backend::{self, Backend, Purpose, Result},
     describe,
-    failure::Exit,
+    failure::{Exit, Failure},
     globals::Globals,
-    out,
-    reference::Reference,
-    text::{padded, text},
+    id_input::IdInput,
+    input, out,
+    text::{table, text},
 };
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage goals                                           all of them, newest first
   entourage goals create \"See Rome\" --description \"A week in May\" --instructions \"By train\"
-  entourage chat agt_0199…                                  talk to the agent of a goal
+  entourage chat \"See Rome\"                                 talk to the agent of a goal
   entourage goals tasks \"See Rome\"                          what it had others do, and what that came to
   entourage goals archive \"See Rome\"                        put it away: its agent is given nothing to do
 
-A goal has an agent that works towards it for months. Wherever a goal is named, its title or its id will do; the id is \
-that of its agent. `entourage schedules` has the agent look at the goal by itself.";
+A goal has an agent that works towards it for months. Wherever a command takes an agent, the title of its goal will do, \
+or the id, which is that of the agent. `entourage schedules` has the agent look at the goal by itself.";
 
 /// List, create, change, archive and delete goals, each with an agent of its own
 #[derive(Debug, Args)]
@@ -60,13 +60,13 @@ enum Command {
     #[command(after_help = "Example:\n  entourage goals show \"See Rome\"")]
     Show {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// List the latest tasks that the agent of a goal has created, newest first, and what they came to
     #[command(after_help = "Example:\n  entourage goals tasks \"See Rome\"")]
     Tasks {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
         /// Show at most this many
         #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
         limit: u32,
@@ -78,7 +78,7 @@ enum Command {
     )]
     Change {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
         /// Its new title
         #[arg(long, value_name = "TITLE", group = "change")]
         title: Option<String>,
@@ -93,23 +93,27 @@ enum Command {
     #[command(after_help = "Example:\n  entourage goals archive \"See Rome\"")]
     Archive {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// Take an archived goal up again
     #[command(after_help = "Example:\n  entourage goals unarchive \"See Rome\"")]
     Unarchive {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
     },
     /// Delete a goal: its agent and those of its tasks end for good
     #[command(after_help = "\
 Example:
   entourage goals delete \"See Rome\"
 
-What was said stays readable until `entourage prune` removes it. `entourage goals archive` puts a goal away instead.")]
+On a terminal it asks first. What was said stays readable until `entourage prune` removes it. `entourage goals archive` \
+puts a goal away instead.")]
     Delete {
         /// The goal: its title or its id
-        goal: Reference,
+        goal: IdInput<AgentId>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Show your own agent, which belongs to no goal and knows all of them; it is created if there is none
     #[command(after_help = "Example:\n  entourage goals user-agent")]
@@ -145,7 +149,7 @@ impl Goals {
                 note_chat(globals, goal.agent);
                 Ok(Exit::Done)
             }
-            Command::Delete { goal } => delete(globals, &goal).await,
+            Command::Delete { goal, yes } => delete(globals, &goal, yes).await,
             Command::UserAgent => user_agent(globals).await,
         }
     }
@@ -154,25 +158,45 @@ impl Goals {
 async fn list(globals: &Globals, status: Option<GoalStatus>) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
     let goals = backend.goals(status).await?;
-    let paint = out::stdout();
-    let width = goals.iter().map(|goal| text![&goal.title].width()).max().unwrap_or(0);
-    for goal in &goals {
-        if globals.json {
-            out::json(goal)?;
-            continue;
-        }
-        let (title, agent) = (paint.bold(padded(&goal.title, width)), paint.dim(goal.agent));
-        let about = describe::cut(&goal.description, 60);
-        let line = text![title, "  ", agent, "  ", goal.status];
-        out::result(if about.is_empty() { line } else { text![line, "  ", about] })?;
+    if globals.json {
+        goals.iter().try_for_each(out::json)?;
+        return Ok(Exit::Done);
     }
-    if goals.is_empty() && !globals.json && !globals.quiet {
+    let (paint, mut rows) = (out::stdout(), Vec::with_capacity(goals.len()));
+    for goal in &goals {
+        let (title, agent) = (paint.bold(describe::title(&goal.title)), paint.dim(goal.agent));
+        let does = match backend.why(goal.agent).await {
+            Ok(why) => does(&why.cause),
+            Err(failure) if failure.is_not_found() => "deleted",
+            Err(failure) => return Err(failure),
+        };
+        rows.push([title, agent, text![does], text![describe::cut(&goal.description, 60)]]);
+    }
+    table(rows).into_iter().try_for_each(out::result)?;
+    if goals.is_empty() && !globals.quiet {
         out::note(match status {
             Some(status) => format!("no goal is {status}; `entourage goals` lists all"),
             None => "no goals yet; `entourage goals create TITLE` creates one".to_owned(),
         });
     }
     Ok(Exit::Done)
+}
+
+/// What the agent of a goal, and those of its tasks, do, in a few words: the last cause of why it does not go on.
+fn does(cause: &Cause) -> &'static str {
+    match cause {
+        Cause::Question { .. } | Cause::Pause { .. } => "waits for you",
+        Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,
+        Cause::Retry { .. } | Cause::Gate { .. } => "tries again",
+        Cause::Timer { .. } => "sleeps",
+        Cause::Process => describe::SUSPENDED,
+        Cause::Rest { archived: true, .. } => "archived",
+        Cause::Work | Cause::Place { .. } | Cause::Task { .. } | Cause::Rest { below: 1.., .. } => "at work",
+        Cause::Crash { .. } | Cause::Rest { failed: Some(_), .. } => "failed",
+        Cause::Rest { .. } => "at rest",
+        Cause::Deleted => "deleted",
+        Cause::Nothing => "waits for nothing known",
+    }
 }
 
 async fn create(globals: &Globals, new: &CreateGoal) -> Result<Exit> {
@@ -187,9 +211,9 @@ async fn create(globals: &Globals, new: &CreateGoal) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
+async fn show(globals: &Globals, goal: &IdInput<AgentId>) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     if globals.json {
         out::json(&goal)?;
         return Ok(Exit::Done);
@@ -197,7 +221,11 @@ async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
     let paint = out::stdout();
     let Goal { agent, title, description, instructions, status, created, updated, .. } = &goal;
     out::result(text![paint.bold(title), "  ", paint.dim(agent), "  ", status])?;
-    out::result(paint.dim(format!("created {created}, changed {updated}")))?;
+    out::result(paint.dim(format!(
+        "created {}, changed {}",
+        describe::moment(*created),
+        describe::moment(*updated)
+    )))?;
     for (part, said) in [("description", description), ("instructions", instructions)] {
         if !said.is_empty() {
             out::result(text![paint.dim(part), "  ", said])?;
@@ -206,20 +234,20 @@ async fn show(globals: &Globals, goal: &Reference) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-async fn tasks(globals: &Globals, goal: &Reference, limit: u32) -> Result<Exit> {
+async fn tasks(globals: &Globals, goal: &IdInput<AgentId>, limit: u32) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     let tasks = backend.goal_tasks(goal.agent, limit).await?;
     let paint = out::stdout();
-    for task in &tasks {
-        if globals.json {
-            out::json(task)?;
-            continue;
-        }
+    let row = |task: &Task| {
         let status = ShownStatus::of(task.status, None);
         let sign = paint.status(status, describe::sign(status));
-        let (title, agent) = (paint.bold(&task.title), paint.dim(task.to));
-        out::result(text![sign, " ", title, "  ", agent, "  ", task.status, "  ", came_to(task)])?;
+        let title = text![sign, " ", paint.bold(describe::title(&task.title))];
+        [title, paint.dim(task.to), text![task.status], text![came_to(task)]]
+    };
+    match globals.json {
+        true => tasks.iter().try_for_each(out::json)?,
+        false => table(tasks.iter().map(row).collect()).into_iter().try_for_each(out::result)?,
     }
     if tasks.is_empty() && !globals.json && !globals.quiet {
         out::note("no tasks yet: the agent of the goal creates them");
@@ -238,9 +266,14 @@ fn came_to(task: &Task) -> String {
 }
 
 /// Changes a goal, and says so in this word.
-async fn change_to(globals: &Globals, goal: &Reference, change: &ChangeGoal, done: &str) -> Result<Goal> {
+async fn change_to(
+    globals: &Globals,
+    goal: &IdInput<AgentId>,
+    change: &ChangeGoal,
+    done: &str,
+) -> Result<Goal> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
     let changed = backend.change_goal(goal.agent, change).await?;
     match globals.json {
         true => out::json(&changed)?,
@@ -249,9 +282,16 @@ async fn change_to(globals: &Globals, goal: &Reference, change: &ChangeGoal, don
     Ok(changed)
 }
 
-async fn delete(globals: &Globals, goal: &Reference) -> Result<Exit> {
+async fn delete(globals: &Globals, goal: &IdInput<AgentId>, yes: bool) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Look).await?;
-    let goal = goal.goal(&backend).await?;
+    let goal = meant(&backend, goal).await?;
+    let title = describe::title(&goal.title);
+    if !yes
+        && !input::agrees(text!["delete goal ", title, " for good, with its agents, tasks and schedules?"])
+    {
+        out::note("nothing was deleted");
+        return Ok(Exit::Interrupted);
+    }
     backend.delete_goal(goal.agent).await?;
     match globals.json {
         true => out::json(&goal)?,
@@ -273,9 +313,43 @@ async fn user_agent(globals: &Globals) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The goal that a user means: by its title, or by the id of its agent.
+async fn meant(backend: &Backend, goal: &IdInput<AgentId>) -> Result<Goal> {
+    let agent = goal.find(backend).await?;
+    let none = || Failure::not_found(format!("agent {agent} has no goal. `entourage goals` lists all goals"));
+    backend.goal(agent).await?.ok_or_else(none)
+}
+
 /// Says how to talk to an agent.
 fn note_chat(globals: &Globals, agent: AgentId) {
     if !globals.json && !globals.quiet {
         out::note(format!("talk to it: entourage chat {agent}{}", globals.again()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{About, QuestionId, StopReason, Time};
+
+    use super::*;
+
+    #[test]
+    fn the_list_tells_goals_that_need_the_user_from_those_that_go_on() {
+        let due = Time::now();
+        let rest = |failed, archived, below| Cause::Rest { failed, error: None, archived, below };
+        let asks =
+            |about| Cause::Question { question: QuestionId::new(), about, asks: String::new(), due: None };
+        for (cause, word) in [
+            (asks(About::Approval), "waits for you"),
+            (Cause::Pause { reason: None }, "waits for you"),
+            (Cause::Retry { attempt: 1, error: String::new(), due }, "tries again"),
+            (Cause::Process, "suspended"),
+            (rest(None, false, 0), "at rest"),
+            (rest(None, false, 1), "at work"),
+            (rest(Some(StopReason::ModelFailed), false, 0), "failed"),
+            (rest(None, true, 1), "archived"),
+        ] {
+            assert_eq!(does(&cause), word, "{cause:?}");
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! Finds the agent, run, question, grant or schedule that a user means: by its id, by a part of it, or the newest.
+//! Finds the agent, run, question, grant or schedule that a user means: by its id, by a part of it, by a name or the title
+//! of a goal, or the newest.
 
 use std::{fmt::Display, str::FromStr};
 
@@ -50,14 +51,14 @@ pub(crate) enum IdInput<T> {
     Last,
     /// This one.
     Id(T),
-    /// The one whose id begins or ends with these digits, unless a caller gave one the name that was typed.
+    /// The one whose id begins or ends with these digits, unless one has the name that was typed.
     Part {
         /// The digits, without the prefix.
         digits: String,
         /// What was typed.
         typed: String,
     },
-    /// The one whose caller gave it this name.
+    /// The one whose caller gave it this name, or whose goal has this title.
     Name(String),
 }
 
@@ -68,15 +69,15 @@ pub(crate) trait Named: Copy + Display + FromStr + Send + Sync {
     const NOUN: &'static str;
     /// What its ids begin with.
     const PREFIX: &'static str;
-    /// The command that lists them.
+    /// Which command lists them.
     const LIST: &'static str;
     /// The error when there is none.
     const NONE: &'static str;
 
-    /// Whether they may have names of their callers.
+    /// Whether they may have names of their callers, or goals with titles.
     const HAS_NAMES: bool = false;
 
-    /// The one, active or not, that its caller gave this name last.
+    /// The one, active or not, that its caller gave this name last; if there is none, the one whose goal has this title.
     async fn by_name(_: &Backend, _: &str) -> Result<Option<Self>> {
         Ok(None)
     }
@@ -92,6 +93,7 @@ impl<T: Named> FromStr for IdInput<T> {
     type Err = String;
 
     fn from_str(given: &str) -> Result<Self, String> {
+        let given = given.trim();
         if given == LAST {
             return Ok(Self::Last);
         }
@@ -103,7 +105,7 @@ impl<T: Named> FromStr for IdInput<T> {
         if digits.len() >= FEWEST && is_hex(&digits) {
             return Ok(Self::Part { digits, typed: given.to_owned() });
         }
-        if T::HAS_NAMES && no_name(given).is_none() {
+        if T::HAS_NAMES && no_title(given).is_none() {
             return Ok(Self::Name(given.to_owned()));
         }
         let (noun, prefix) = (T::NOUN, T::PREFIX);
@@ -117,7 +119,7 @@ impl<T: Named> FromStr for IdInput<T> {
 impl<T: Named> IdInput<T> {
     /// Finds the id.
     pub(crate) async fn find(&self, backend: &Backend) -> Result<T> {
-        let list = format!("`{}` lists them", T::LIST);
+        let list = T::LIST;
         let (digits, typed) = match self {
             Self::Id(id) => return Ok(*id),
             Self::Last => {
@@ -129,7 +131,7 @@ impl<T: Named> IdInput<T> {
                 let unknown = || {
                     Failure::usage(format!(
                         "no {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
-                         ({FEWEST} at least), {LAST}, or the id that it was given; {list}"
+                         ({FEWEST} at least), {LAST}, the id that it was given, or the title of its goal; {list}"
                     ))
                 };
                 return T::by_name(backend, name).await?.ok_or_else(unknown);
@@ -148,22 +150,17 @@ impl<T: Named> IdInput<T> {
         match meant.as_slice() {
             [(id, _)] => Ok(*id),
             [] => Err(Failure::usage(format!("there is no {} `{digits}`. {list}", T::NOUN))),
-            several => {
-                let mut named: Vec<String> = several
-                    .iter()
-                    .take(NAMED)
-                    .map(|(id, about)| format!("{id} ({})", describe::cut(about, 30)))
-                    .collect();
-                named.extend((several.len() > NAMED).then(|| format!("{} more", several.len() - NAMED)));
-                Err(Failure::usage(format!(
-                    "`{digits}` may be {} {}s: {}. Give more of the id",
-                    several.len(),
-                    T::NOUN,
-                    named.join(", ")
-                )))
-            }
+            several => Err(ambiguous(digits, T::NOUN, several, "Give more of the id")),
         }
     }
+}
+
+/// What was typed may be several; each is told with what distinguishes it, and then what to do.
+pub(crate) fn ambiguous<T: Display>(typed: &str, noun: &str, several: &[(T, String)], next: &str) -> Failure {
+    let told = several.iter().take(NAMED).map(|(id, about)| format!("{id} ({})", describe::cut(about, 60)));
+    let more = (several.len() > NAMED).then(|| format!("{} more", several.len() - NAMED));
+    let told: Vec<String> = told.chain(more).collect();
+    Failure::usage(format!("`{typed}` may be {} {noun}s: {}. {next}", several.len(), told.join(", ")))
 }
 
 /// A name for a new agent by which all commands find it again.
@@ -177,6 +174,15 @@ pub(crate) fn new_name(given: &str) -> Result<String, String> {
 
 /// Why this is no name that a caller gave an agent, as far as that can be seen.
 fn no_name(given: &str) -> Option<&'static str> {
+    no_title(given).or_else(|| {
+        // Control characters are shown with backslashes, and copied like that.
+        let unnamed = given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\');
+        unnamed.then_some("it has a blank, a control character or a backslash")
+    })
+}
+
+/// Why a goal is not found by this title: it means something else.
+fn no_title(given: &str) -> Option<&'static str> {
     if given.is_empty() {
         return Some("it is empty");
     }
@@ -186,12 +192,7 @@ fn no_name(given: &str) -> Option<&'static str> {
     let looks_like_id = given
         .split_once('_')
         .is_some_and(|(prefix, rest)| PREFIXES.contains(&prefix) && is_hex(rest.trim_end_matches('…')));
-    if looks_like_id {
-        return Some("it looks like an id that was made here");
-    }
-    // Control characters are shown with backslashes, and copied like that.
-    let unnamed = given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\');
-    unnamed.then_some("it has a blank, a control character or a backslash")
+    looks_like_id.then_some("it looks like an id that was made here")
 }
 
 pub(crate) fn is_hex(text: &str) -> bool {
@@ -202,12 +203,24 @@ pub(crate) fn is_hex(text: &str) -> bool {
 impl Named for AgentId {
     const NOUN: &'static str = "agent";
     const PREFIX: &'static str = Self::PREFIX;
-    const LIST: &'static str = "entourage agents";
+    const LIST: &'static str = "`entourage agents` lists them, `entourage goals` those of goals";
     const NONE: &'static str = "there is no agent yet. `entourage run \"…\"` starts one";
     const HAS_NAMES: bool = true;
 
     async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
-        backend.agent_named(name).await
+        if no_name(name).is_none()
+            && let Some(named) = backend.agent_named(name).await?
+        {
+            return Ok(Some(named));
+        }
+        let goals = backend.goals_titled(name).await?.into_iter();
+        let goals: Vec<(Self, String)> =
+            goals.map(|goal| (goal.agent, format!("{}: {}", goal.status, goal.title))).collect();
+        match goals.as_slice() {
+            [] => Ok(None),
+            [(agent, _)] => Ok(Some(*agent)),
+            several => Err(ambiguous(name, "goal", several, "Give the id")),
+        }
     }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -225,7 +238,7 @@ impl Named for AgentId {
 impl Named for RunId {
     const NOUN: &'static str = "run";
     const PREFIX: &'static str = Self::PREFIX;
-    const LIST: &'static str = "entourage runs";
+    const LIST: &'static str = "`entourage runs` lists them";
     const NONE: &'static str = "there is no run yet. `entourage run \"…\"` starts one";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -243,13 +256,13 @@ impl Named for RunId {
 impl Named for QuestionId {
     const NOUN: &'static str = "open question";
     const PREFIX: &'static str = Self::PREFIX;
-    const LIST: &'static str = "entourage tree";
+    const LIST: &'static str = "`entourage tree` lists them";
     const NONE: &'static str = "no question is open";
     const HAS_NAMES: bool = true;
 
-    /// The open question of the agent of this name.
+    /// The open question of the agent of this name, or of this goal.
     async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
-        let Some(agent) = backend.agent_named(name).await? else { return Ok(None) };
+        let Some(agent) = AgentId::by_name(backend, name).await? else { return Ok(None) };
         let mut open = backend.questions(None).await?;
         open.retain(|question| question.agent == agent);
         match open.as_slice() {
@@ -291,7 +304,7 @@ fn several_open(open: &[Question]) -> Failure {
 impl Named for GrantId {
     const NOUN: &'static str = "standing grant";
     const PREFIX: &'static str = Self::PREFIX;
-    const LIST: &'static str = "entourage grants";
+    const LIST: &'static str = "`entourage grants` lists them";
     const NONE: &'static str = "no grant is in force";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -308,7 +321,7 @@ impl Named for GrantId {
 impl Named for ScheduleId {
     const NOUN: &'static str = "schedule";
     const PREFIX: &'static str = Self::PREFIX;
-    const LIST: &'static str = "entourage schedules";
+    const LIST: &'static str = "`entourage schedules` lists them";
     const NONE: &'static str = "there is no schedule yet. `entourage schedules create AGENT` creates one";
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -325,9 +338,9 @@ impl Named for ScheduleId {
 mod tests {
     use super::*;
 
-    /// A text that is no id, no part of one and not `@last` is refused before any lookup.
+    /// What looks like an id and is none, or begins with `@`, is refused before any lookup.
     #[test]
-    fn an_argument_is_an_id_a_part_of_one_or_last_and_nothing_else() {
+    fn an_argument_is_an_id_a_part_of_one_last_or_for_an_agent_a_name_or_the_title_of_its_goal() {
         let part = |given: &str| given.parse::<IdInput<AgentId>>();
         let id = AgentId::new();
         assert_eq!(part("@last"), Ok(IdInput::Last));
@@ -338,12 +351,16 @@ mod tests {
             let wanted = IdInput::Part { digits: wanted.into(), typed: given.into() };
             assert_eq!(part(given), Ok(wanted), "{given}");
         }
+        for title in ["two words", "a\\u{1b}", " See Rome "] {
+            assert_eq!(part(title), Ok(IdInput::Name(title.trim().into())), "as its goal is called");
+            assert!(new_name(title).is_err(), "{title}");
+        }
         for name in ["winter-2", "log_files", "agt_winter", "the_beef", "a@b"] {
             assert_eq!(part(name), Ok(IdInput::Name(name.into())), "as its caller named it");
             assert_eq!(new_name(name), Ok(name.to_owned()), "what is found by a name may have it");
         }
         assert!("winter-2".parse::<IdInput<RunId>>().is_err(), "only agents have names");
-        for wrong in ["", "@first", "agt_", "agt_123", "qst_0199", "run_1", "two words", "a\\u{1b}"] {
+        for wrong in ["", " ", "@first", "agt_", "agt_123", "qst_0199", "run_1"] {
             assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");
             assert!(new_name(wrong).is_err(), "{wrong}");
         }

@@ -9,11 +9,25 @@ use tokio::sync::mpsc;
 
 #[cfg(unix)]
 use super::editor::{self, Editing};
-use super::out;
+use super::{
+    out,
+    text::{Text, text},
+};
 
 /// Whether a user can be asked, who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !is_in_background()
+}
+
+/// Asks a user who can be asked whether to go on, which a line that begins with `y` does. Who cannot be asked wants it.
+pub(crate) fn agrees(question: Text) -> bool {
+    if !is_interactive() {
+        return true;
+    }
+    out::aside(text![question, " [y/N] "]);
+    let mut line = String::new();
+    let read = io::stdin().lock().read_line(&mut line);
+    read.is_ok() && line.trim_start().starts_with(['y', 'Y'])
 }
 
 /// Whether the terminal's keys go to another program, and reading them would stop this one.

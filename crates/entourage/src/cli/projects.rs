@@ -1,7 +1,7 @@
 //! `entourage projects`: lists, creates, changes and deletes projects, and lists the chats about one.
 
 use clap::{Args, Subcommand};
-use entourage_api::ChangeProject;
+use entourage_api::{ChangeProject, Project};
 
 use super::{
     backend::{self, Purpose, Result},
@@ -10,7 +10,7 @@ use super::{
     globals::{Globals, quoted},
     out,
     reference::Reference,
-    text::{padded, text},
+    text::{table, text},
 };
 
 const AFTER_HELP: &str = "\
@@ -93,16 +93,17 @@ async fn list(globals: &Globals) -> Result<Exit> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
     let projects = backend.projects().await?;
     let paint = out::stdout();
-    let width = projects.iter().map(|project| text![&project.name].width()).max().unwrap_or(0);
-    for project in &projects {
-        if globals.json {
-            out::json(project)?;
-            continue;
-        }
-        let (name, number) = (paint.bold(padded(&project.name, width)), project.number);
-        let about = describe::cut(&project.description, 60);
-        let line = text![name, "  number ", number, "  ", paint.dim(project.updated)];
-        out::result(if about.is_empty() { line } else { text![line, "  ", about] })?;
+    let row = |project: &Project| {
+        [
+            paint.bold(&project.name),
+            text!["number ", project.number],
+            paint.dim(describe::moment(project.updated)),
+            text![describe::cut(&project.description, 60)],
+        ]
+    };
+    match globals.json {
+        true => projects.iter().try_for_each(out::json)?,
+        false => table(projects.iter().map(row).collect()).into_iter().try_for_each(out::result)?,
     }
     if projects.is_empty() && !globals.json && !globals.quiet {
         out::note("no projects yet; `entourage projects create NAME` creates one");
@@ -172,7 +173,15 @@ async fn chats(globals: &Globals, project: &Reference) -> Result<Exit> {
             Err(failure) => return Err::<Exit, Failure>(failure),
         };
         let (number, agent) = (paint.bold(chat.number), paint.dim(chat.agent));
-        out::result(text![number, "  ", agent, "  ", chat.created, "  ", describe::cut(&title, 60)])?;
+        out::result(text![
+            number,
+            "  ",
+            agent,
+            "  ",
+            describe::moment(chat.created),
+            "  ",
+            describe::cut(&title, 60)
+        ])?;
     }
     if chats.is_empty() && !globals.json && !globals.quiet {
         let name = quoted(&project.name);

@@ -1,18 +1,18 @@
-//! Finds the project, document, chat or goal that a user means: by its name, its number or its id.
+//! Finds the project, document or chat that a user means: by its name, its number or its id.
 
 use std::{fmt::Display, str::FromStr};
 
-use entourage_api::{DocumentHead, Goal, Project, ProjectChat};
-use entourage_types::{AgentId, DocumentId, ProjectId, fold_name, sought_words};
+use entourage_api::{DocumentHead, Project, ProjectChat};
+use entourage_types::{AgentId, DocumentId, ProjectId, fold_name};
 
 use super::{
     backend::{Backend, Result},
     failure::Failure,
     globals::quoted,
-    id_input::{FEWEST, NAMED, is_hex},
+    id_input::{FEWEST, ambiguous, is_hex},
 };
 
-/// What a user typed for a project, a document, a chat or a goal.
+/// What a user typed for a project, a document or a chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference(String);
 
@@ -92,43 +92,7 @@ impl Referable for ProjectChat {
     }
 }
 
-impl Referable for Goal {
-    const NOUN: &'static str = "goal";
-    const PREFIX: &'static str = AgentId::PREFIX;
-    type Id = AgentId;
-
-    fn id(&self) -> AgentId {
-        self.agent
-    }
-
-    fn number(&self) -> Option<u64> {
-        None
-    }
-
-    fn name(&self) -> Option<&str> {
-        Some(&self.title)
-    }
-}
-
 impl Reference {
-    /// The goal.
-    pub(crate) async fn goal(&self, backend: &Backend) -> Result<Goal> {
-        let goals = match self.0.parse::<AgentId>() {
-            Ok(id) => backend.goal(id).await?.into_iter().collect(),
-            Err(_) if self.has_words() && self.digits(Goal::PREFIX).is_none() => {
-                backend.goals_about(&self.0).await?
-            }
-            // A part of an id, or a title without words, is found by looking at all of them.
-            Err(_) => backend.goals(None).await?,
-        };
-        self.one_of(goals)?.ok_or_else(|| {
-            let (typed, title) = (&self.0, quoted(&self.0));
-            Failure::not_found(format!(
-                "there is no goal `{typed}`. `entourage goals` lists them, `entourage goals create {title}` creates it"
-            ))
-        })
-    }
-
     /// The project.
     pub(crate) async fn project(&self, backend: &Backend) -> Result<Project> {
         self.known_project(backend).await?.ok_or_else(|| {
@@ -203,15 +167,8 @@ impl Reference {
         if meant.len() < 2 {
             return Ok(meant.pop());
         }
-        let mut named: Vec<String> = meant.iter().take(NAMED).map(described).collect();
-        named.extend((meant.len() > NAMED).then(|| format!("{} more", meant.len() - NAMED)));
-        Err(Failure::usage(format!(
-            "`{}` may be {} {}s: {}. Give the id",
-            self.0,
-            meant.len(),
-            T::NOUN,
-            named.join(", ")
-        )))
+        let several: Vec<(T::Id, String)> = meant.iter().map(|one| (one.id(), described(one))).collect();
+        Err(ambiguous(&self.0, T::NOUN, &several, "Give the id"))
     }
 
     /// The one with this id; if there is none, those with this name or this number, and else those with this part of an
@@ -238,10 +195,6 @@ impl Reference {
         others.into_iter().filter(has_them).collect()
     }
 
-    fn has_words(&self) -> bool {
-        sought_words(&self.0).next().is_some()
-    }
-
     /// The digits of an id, or of a part of one, if it can be that.
     fn digits(&self, prefix: &str) -> Option<String> {
         let part = self.0.strip_prefix(prefix).and_then(|part| part.strip_prefix('_')).unwrap_or(&self.0);
@@ -259,7 +212,7 @@ fn described(one: &impl Referable) -> String {
     let (name, number) = (one.name().map(|name| format!("`{name}`")), one.number());
     let known: Vec<String> =
         name.into_iter().chain(number.map(|number| format!("number {number}"))).collect();
-    format!("{} ({})", one.id(), known.join(", "))
+    known.join(", ")
 }
 
 #[cfg(test)]

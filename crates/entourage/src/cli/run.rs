@@ -9,14 +9,14 @@ use std::{
 };
 
 use clap::Args;
-use entourage_api::{Entry, ItemBody, Question, Role, ToolCall};
+use entourage_api::{ItemBody, Question, ToolCall};
 use entourage_types::{AgentId, Cost, ShownStatus, Status, Usage, tool_names};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     agency, answer,
-    backend::{self, Backend, OnExit, Purpose, Result, transcript},
+    backend::{self, Backend, OnExit, Purpose, Result},
     describe,
     explore::{self, Exploration},
     failure::{Exit, Failure},
@@ -29,6 +29,7 @@ use super::{
     session::{End, Session, TreeStart, Typed},
     view::View,
 };
+use answers::Told;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -198,9 +199,20 @@ impl Run {
             out::note(out::stderr().dim(beside(agent, &globals.again())));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
-        let end = match &mut chunks {
-            Some(chunks) => explore::print_chunks(&mut session, chunks).await?,
-            None => session.until_rest(lines.as_mut(), Typed::Ignored).await?,
+        let mut told = Told::new(self.exploration.is_some());
+        let end = loop {
+            let end = match &mut chunks {
+                Some(chunks) => explore::print_chunks(&mut session, chunks).await?,
+                None => session.until_rest(lines.as_mut(), Typed::Ignored).await?,
+            };
+            if end != End::Answered {
+                break end;
+            }
+            session.answered = false;
+            // Others are at work for longer: what it says is told as it comes.
+            if !globals.json && session.progress.status() == Status::Succeeded {
+                told.tell_early(&backend, agent, &session.ends).await?;
+            }
         };
         let Session { progress, ends, .. } = session;
         if end == End::Interrupted {
@@ -209,14 +221,11 @@ impl Run {
                 intervene::note_paused(&agents, globals);
             }
         }
-        let first = ends.first().copied().unwrap_or(u64::MAX);
-        let begins =
-            |entry: &Entry| entry.role == Role::User && entry.item_seq.is_some_and(|seq| seq < first);
-        let said = transcript(&backend, agent, begins).await?;
-        let answer = match &self.exploration {
-            Some(_) => answers::result(&said),
-            None => answers::answers(&said, &ends),
-        };
+        let said = answers::conversation(&backend, agent, &ends).await?;
+        if !globals.json && end == End::Standstill(Standstill::Ended(Status::Succeeded)) {
+            told.tell(&said, &ends)?;
+        }
+        let answer = told.whole(&said, &ends);
         let exit = self.report(globals, agent, &progress, &end, answer.as_deref())?;
         if exit == Exit::Done && !globals.quiet && !globals.json {
             let (usage, cost) = progress.spent();
@@ -273,9 +282,7 @@ impl Run {
         } else if globals.json {
             let status = progress.shown();
             out::json(&Report { agent: root, status, answer, error, questions, usage, cost })?;
-        } else if let (Exit::Done, Some(answer)) = (exit, answer) {
-            out::result(answer)?;
-        } else if exit == Exit::Done {
+        } else if exit == Exit::Done && answer.is_none() {
             out::note(format!(
                 "it ended without an answer; what it wrote: entourage show {root}{}",
                 globals.again()
@@ -310,7 +317,7 @@ impl Run {
         let (paint, again) = (out::stderr(), globals.again());
         for question in questions {
             out::aside(question::in_full(question, paint));
-            out::note(format!("  answer with: {}", answer::command(question, &again)));
+            out::note(format!("  answer with: {}", answer::command(question.id, question.about, &again)));
         }
         out::note(format!("  then resume: {}", self.resume_command(globals, root)));
     }

@@ -16,13 +16,13 @@ use super::{
     globals::Globals,
     id_input::IdInput,
     out,
-    text::{Text, text},
+    text::{Text, table, text},
 };
 
 const AFTER_HELP: &str = "\
 Examples:
   entourage schedules                                       all of them, newest first
-  entourage schedules create agt_0199… --trigger agent_check_in --cron \"30 7 * * 1-5\" --zone Europe/Berlin
+  entourage schedules create \"See Rome\" --trigger agent_check_in --cron \"30 7 * * 1-5\" --zone Europe/Berlin
   entourage schedules create agt_0199… --trigger look --text \"What is new?\" --every 2h
   entourage schedules fire sch_0199…                        now, beside its times
   entourage schedules pause sch_0199…                       until it is resumed
@@ -74,14 +74,14 @@ struct List {
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("when").required(true).multiple(true), after_help = "\
 Examples:
-  entourage schedules create agt_0199… --trigger agent_check_in --cron \"30 7 * * 1-5\" --zone Europe/Berlin
+  entourage schedules create \"See Rome\" --trigger agent_check_in --cron \"30 7 * * 1-5\" --zone Europe/Berlin
   entourage schedules create agt_0199… --trigger look --text \"What is new?\" --every 2h
   entourage schedules create agt_0199… --trigger remind --text \"Book the train.\" --at 2027-03-01T09:00
 
 The fields of --cron are minute, hour, day of month, month and day of week. With --every or --cron, --at says from when on. \
 `entourage goals` and `entourage agents` list the ids of agents, `entourage kinds show` the triggers of a kind.")]
 struct Create {
-    /// The agent's id
+    /// The agent's id, or the title of its goal
     agent: IdInput<AgentId>,
     /// The name of the trigger, which the agent's kind may know
     #[arg(long, value_name = "NAME")]
@@ -158,11 +158,9 @@ async fn list(globals: &Globals, which: List) -> Result<Exit> {
         None => None,
     };
     let schedules = backend.schedules(agent, which.status, None).await?;
-    for schedule in &schedules {
-        match globals.json {
-            true => out::json(schedule)?,
-            false => out::result(line(schedule))?,
-        }
+    match globals.json {
+        true => schedules.iter().try_for_each(out::json)?,
+        false => table(schedules.iter().map(row).collect()).into_iter().try_for_each(out::result)?,
     }
     if schedules.is_empty() && !globals.json && !globals.quiet {
         out::note(match agent.is_some() || which.status.is_some() {
@@ -208,7 +206,7 @@ async fn set(
     let schedule = change(&backend, schedule).await?;
     match globals.json {
         true => out::json(&schedule)?,
-        false => out::result(line(&schedule))?,
+        false => table(vec![row(&schedule)]).into_iter().try_for_each(out::result)?,
     }
     Ok(Exit::Done)
 }
@@ -229,12 +227,12 @@ async fn fire(globals: &Globals, schedule: &IdInput<ScheduleId>) -> Result<Exit>
     Ok(Exit::Done)
 }
 
-/// A schedule in one line.
-fn line(schedule: &Schedule) -> Text {
+/// A schedule in one line of a list.
+fn row(schedule: &Schedule) -> [Text; 6] {
     let paint = out::stdout();
     let Schedule { id, status, trigger, agent, .. } = schedule;
-    let (trigger, agent) = (paint.bold(describe::name(trigger)), paint.dim(agent));
-    text![id, "  ", status, "  ", trigger, "  ", when(schedule), "  ", next(schedule), "  ", agent]
+    let (trigger, agent) = (paint.bold(describe::title(trigger)), paint.dim(agent));
+    [text![id], text![status], trigger, text![when(schedule)], text![next(schedule)], agent]
 }
 
 /// A schedule whole.
@@ -276,7 +274,7 @@ fn every(seconds: u64) -> String {
 fn next(schedule: &Schedule) -> String {
     match (schedule.status, schedule.due) {
         (ScheduleStatus::Ended, _) => "never again".to_owned(),
-        (ScheduleStatus::Active, Some(due)) => format!("due {due}"),
+        (ScheduleStatus::Active, Some(due)) => format!("due {}", describe::moment(due)),
         (ScheduleStatus::Active | ScheduleStatus::Paused, _) => "due once it is resumed".to_owned(),
     }
 }

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::{
     backend::{self, Purpose, Result},
+    describe,
     failure::{Exit, Failure},
     globals::Globals,
     input, out,
@@ -106,7 +107,13 @@ async fn list(globals: &Globals) -> Result<()> {
     for secret in &secrets {
         match globals.json {
             true => out::json(secret)?,
-            false => out::result(text![&secret.name, "  set ", secret.updated, "  key ", &secret.key])?,
+            false => out::result(text![
+                &secret.name,
+                "  set ",
+                describe::moment(secret.updated),
+                "  key ",
+                &secret.key
+            ])?,
         }
     }
     if secrets.is_empty() && !globals.json && !globals.quiet {

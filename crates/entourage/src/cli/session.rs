@@ -35,7 +35,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(crate) enum End {
     /// The agents rest; in a conversation, reported once per idle period.
     Standstill(Standstill),
-    /// The root has ended a run, and its transcript has its messages; only in a conversation.
+    /// The root has ended a run, and its transcript has its messages; outside of a conversation only while others work.
     Answered,
     /// The user interrupted it.
     Interrupted,
@@ -199,7 +199,8 @@ impl Session {
             if lines.is_some() {
                 self.ask(typed);
             }
-            if typed == Typed::Said && self.shows() && self.answered {
+            let tells = typed == Typed::Said || self.progress.outlasting().next().is_some();
+            if tells && self.shows() && self.answered {
                 self.view.clear();
                 return Ok(End::Answered);
             }

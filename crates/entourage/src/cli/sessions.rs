@@ -60,7 +60,11 @@ async fn list(agent: &IdInput<AgentId>, limit: u32, globals: &Globals) -> Result
             continue;
         }
         let number = paint.bold(session.number);
-        let when = paint.dim(format!("{} to {}", session.started, session.completed));
+        let when = paint.dim(format!(
+            "{} to {}",
+            describe::moment(session.started),
+            describe::moment(session.completed)
+        ));
         let size =
             format!("{} messages, about {} tokens ({})", session.messages, session.tokens, session.reason);
         out::result(text![number, " ", when, " ", size, "\n  ", describe::cut(&session.summary, 400)])?;

@@ -275,11 +275,22 @@ pub(super) fn json(written: &str) -> String {
     safe
 }
 
-/// Foreign text on one line, with blanks up to this many columns.
-pub(super) fn padded(foreign: &str, columns: usize) -> Text {
-    let text = Text::from(foreign);
-    let missing = columns.saturating_sub(text.width());
-    text![text, " ".repeat(missing)]
+/// Rows of a list, whose cells stand below each other.
+pub(super) fn table<const CELLS: usize>(rows: Vec<[Text; CELLS]>) -> Vec<Text> {
+    let widths: [usize; CELLS] =
+        std::array::from_fn(|cell| rows.iter().map(|row| row[cell].width()).max().unwrap_or(0));
+    let line = |row: [Text; CELLS]| {
+        // Nothing follows the last cell that says something.
+        let filled = row.iter().rposition(|cell| cell.width() > 0).map_or(0, |last| last + 1);
+        let mut line = Text::default();
+        for (at, cell) in row.into_iter().enumerate().take(filled) {
+            let missing = if at + 1 < filled { widths[at].saturating_sub(cell.width()) + 2 } else { 0 };
+            line.push(cell);
+            line.push(" ".repeat(missing));
+        }
+        line
+    };
+    rows.into_iter().map(line).collect()
 }
 
 /// Breaks foreign text into rows of at most this many columns, between words where possible.

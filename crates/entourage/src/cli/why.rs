@@ -5,6 +5,7 @@ use entourage_api::{Allowance, BudgetOf, Cause, Why as Reason};
 use entourage_types::{AgentId, Amount, Cost, Dollars, Time};
 
 use super::{
+    answer,
     backend::{self, Backend, Purpose, Result},
     describe,
     failure::Exit,
@@ -18,6 +19,7 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage why                   why the newest agent does not go on
   entourage why agt_0199…         the chain from this agent to the last cause
+  entourage why \"See Rome\"        the same for the agent of a goal, and those of its tasks
   entourage why agt_0199… --json  the same for programs";
 
 /// For how many more calls a grant is proposed.
@@ -45,10 +47,8 @@ impl Why {
             return Ok(Exit::Done);
         }
         let over = overspent(&backend, &why).await?;
-        if let Some(end) = what_ends(&why, over) {
-            // Where it is a command, it acts on the same data.
-            let again = if end.contains("entourage ") { globals.again() } else { String::new() };
-            out::note(format!("{end}{again}"));
+        if let Some(end) = what_ends(&why, over, &globals.again()) {
+            out::note(end);
         }
         if !why.unread.is_empty() {
             let root = backend.agent(agent).await?.root;
@@ -156,35 +156,38 @@ fn lacking(needs: Allowance, left: Allowance, over: Amount) -> String {
     options
 }
 
-/// The command that ends the last cause, if one does.
-fn what_ends(why: &Reason, over: Amount) -> Option<String> {
+/// What ends the last cause, if something does: a command with the options that lead to the same data.
+fn what_ends(why: &Reason, over: Amount, again: &str) -> Option<String> {
     let last = why.chain.last()?;
     let agent = last.agent;
     Some(match &last.cause {
-        Cause::Question { question, .. } => format!("answer with: entourage answer {question} \"…\""),
-        Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}"),
-        Cause::Room { .. } => format!("go on now with: entourage retry {agent}"),
-        Cause::Rest { failed: Some(_), .. } => format!("try again with: entourage retry {agent}"),
-        Cause::Rest { below: 1.., .. } => format!("see them with: entourage tree {agent}"),
-        Cause::Deleted => "start a new one with: entourage run".to_owned(),
+        Cause::Question { question, about, .. } => {
+            format!("answer with: {}", answer::command(*question, *about, again))
+        }
+        Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}{again}"),
+        Cause::Room { .. } => format!("go on now with: entourage retry {agent}{again}"),
+        Cause::Rest { archived: true, .. } => {
+            format!("take it up again with: entourage goals unarchive {agent}{again}")
+        }
+        Cause::Rest { failed: Some(_), .. } => format!("try again with: entourage retry {agent}{again}"),
+        Cause::Rest { below: 1.., .. } => format!("see them with: entourage tree {agent}{again}"),
+        Cause::Deleted => format!("start a new one with: entourage run{again}"),
         Cause::Budget { may_have_room: true, .. } => {
             "it goes on once the calls under way leave enough".to_owned()
         }
         Cause::Budget { of: BudgetOf::Tree { .. }, needs, left, .. } => {
-            format!(
-                "grant enough for ten such calls with: entourage budget {agent}{}",
-                lacking(*needs, *left, over)
-            )
+            let grants = lacking(*needs, *left, over);
+            format!("grant enough for ten such calls with: entourage budget {agent}{grants}{again}")
         }
         Cause::Budget { of: BudgetOf::Day { .. }, .. } => {
             "it goes on after midnight UTC, or once the settings allow more: `budget.per_owner_per_day`, or \
              `budget.owners.NAME.per_day` for one owner"
                 .to_owned()
         }
-        Cause::Pause { .. } => format!("go on with: entourage resume {agent}"),
-        Cause::Process => format!("go on with: entourage run --resume {agent}"),
-        Cause::Crash { .. } => format!("end its run with: entourage stop {agent}"),
-        Cause::Nothing => "repair it with: entourage jobs run".to_owned(),
+        Cause::Pause { .. } => format!("go on with: entourage resume {agent}{again}"),
+        Cause::Process => format!("go on with: entourage run --resume {agent}{again}"),
+        Cause::Crash { .. } => format!("end its run with: entourage stop {agent}{again}"),
+        Cause::Nothing => format!("repair it with: entourage jobs run{again}"),
         Cause::Timer { .. } | Cause::Task { .. } | Cause::Place { .. } | Cause::Work | Cause::Rest { .. } => {
             return None;
         }
@@ -193,7 +196,30 @@ fn what_ends(why: &Reason, over: Amount) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use entourage_api::WhyLink;
+    use entourage_types::{About, QuestionId};
+
     use super::*;
+
+    /// A call is not approved with a text, which the agent would read instead of its result.
+    #[test]
+    fn what_ends_a_wait_for_approval_is_a_verdict_and_acts_on_the_same_data() {
+        let asks = |about| {
+            let (question, agent, since) = (QuestionId::new(), AgentId::new(), Time::now());
+            let cause = Cause::Question { question, about, asks: "Pay?".into(), due: None };
+            let link =
+                WhyLink { agent, kind: "task".into(), title: String::new(), since, cause: cause.clone() };
+            let why = Reason { cause, since, text: String::new(), chain: vec![link], unread: Vec::new() };
+            let end = what_ends(&why, Amount::default(), " --data here").unwrap_or_default();
+            end.replace(&question.to_string(), "ID")
+        };
+        assert_eq!(
+            asks(About::Approval),
+            "answer with: entourage answer ID --data here --approve, or --reject \"why\""
+        );
+        assert_eq!(asks(About::Doubt), "answer with: entourage answer ID --data here --retry, or --give-up");
+        assert_eq!(asks(About::Information), "answer with: entourage answer ID --data here \"…\"");
+    }
 
     /// Otherwise the call would wait again, and the same grant would be proposed again.
     #[test]

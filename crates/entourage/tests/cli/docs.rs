@@ -195,8 +195,10 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                 "docs/goals.md" => &[
                     "See Rome",
                     "Asked: Which trains go there?",
+                    "✓ Which trains go there?  agt_",
+                    "  at rest  A week in May",
                     "description  Two weeks in June",
-                    "  active  remind  once  due 2099-03-01T",
+                    "  active  remind          once",
                     "  paused  remind  once  due once it is resumed",
                     "fired sch_",
                     r#""title":"See Paris""#,

@@ -1,11 +1,17 @@
 //! Tests of the commands about goals.
 
+use std::{
+    io::{BufRead, BufReader},
+    process::Stdio,
+};
+
 use serde_json::{Value, json};
 
 use super::{
-    data_dir::{DataDir, Ended, id},
-    model::Model,
+    data_dir::{DataDir, Ended, Patience, id},
+    model::{Asked, Model},
     server::Server,
+    terminal::Terminal,
 };
 
 /// A place with the goals `See Rome` and `Learn Italian`, and the id of the first.
@@ -26,8 +32,8 @@ fn a_goal_is_created_shown_changed_put_away_and_deleted() {
     let said = |arguments: &[&str]| place.entourage(arguments).good().stdout;
     let listed = said(&["goals"]);
     let [italian, rome] = listed.lines().collect::<Vec<_>>()[..] else { panic!("{listed}") };
-    assert!(italian.starts_with("Learn Italian  agt_") && italian.ends_with("  open"), "{listed}");
-    assert_eq!(rome, format!("See Rome       {agent}  open  In May"));
+    assert!(italian.starts_with("Learn Italian  agt_") && italian.ends_with("  at rest"), "{listed}");
+    assert_eq!(rome, format!("See Rome       {agent}  at rest  In May"));
 
     assert_eq!(said(&["goals", "change", "see rome", "--title", "Rome"]), "changed goal Rome\n");
     let part = &agent[agent.len() - 8..];
@@ -38,8 +44,14 @@ fn a_goal_is_created_shown_changed_put_away_and_deleted() {
     let away = place.entourage(&["goals", "archive", "Rome"]).good();
     assert_eq!(away.stdout, "archived goal Rome\n");
     assert!(away.stderr.contains(&format!("entourage goals unarchive {agent}")), "{away:?}");
-    assert!(said(&["goals", "list", "--status", "archived"]).starts_with("Rome  "));
-    let refused = place.entourage(&["steer", &agent, "Go on."]);
+    assert_eq!(
+        said(&["goals", "list", "--status", "archived"]),
+        format!("Rome  {agent}  archived  In May\n")
+    );
+    let why = place.entourage(&["why", "rome"]).good();
+    assert!(why.stdout.ends_with("\ntakes nothing up, because its goal is archived\n"), "{why:?}");
+    assert_eq!(why.stderr, format!("take it up again with: entourage goals unarchive {agent}\n"));
+    let refused = place.entourage(&["steer", "Rome", "Go on."]);
     assert!(refused.error(2).contains("its goal is archived; unarchive it first"), "{refused:?}");
     assert_eq!(said(&["goals", "unarchive", "rome"]), "unarchived goal Rome\n");
     place.entourage(&["steer", &agent, "Go on."]).good();
@@ -66,6 +78,68 @@ fn a_goal_is_talked_about_and_its_tasks_are_listed() {
     assert_eq!((&listed[0]["from"], &listed[0]["title"]), (&json!(agent), &json!("Trains")));
 }
 
+/// What the agent says is shown before its tasks end, and then what they came to; what the engine says to the model is not.
+#[test]
+fn a_run_for_a_goal_says_what_its_agent_sends_as_it_comes_and_then_how_its_task_ended() {
+    let (place, _) = rome();
+    let model = Model::new();
+    let mut command = place.process(&["run", "--resume", "see rome", "Look for trains."]);
+    model.ask(&mut command);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut running = command.spawn().expect("it starts");
+    let _patience = Patience::with(&running);
+    model.next().text("I write without sending.").end();
+    let task = json!({ "title": "Trains", "instructions": "Find the trains." });
+    model.next().call("create_task", &task).end();
+    let is_of_task = |asked: &Asked| asked.body.to_string().contains("You work on one task");
+    let (of_task, of_goal) = match (model.next(), model.next()) {
+        (first, second) if is_of_task(&first) => (first, second),
+        (first, second) => (second, first),
+    };
+    of_goal.call("send_message", &json!({ "message": "It has begun." })).end();
+    let mut stdout = BufReader::new(running.stdout.take().expect("piped"));
+    let mut said = String::new();
+    stdout.read_line(&mut said).expect("UTF-8");
+    assert_eq!(said, "It has begun.\n", "while the task is worked on");
+    of_task.text("Six a day.").end();
+    let ended = running.wait_with_output().expect("it ends");
+    stdout.read_line(&mut said).expect("UTF-8");
+    let told = String::from_utf8(ended.stderr).expect("UTF-8");
+    assert_eq!((ended.status.code(), said.as_str()), (Some(0), "It has begun.\n"), "{told}");
+    assert!(told.contains("\ntask “Trains” succeeded: Six a day.\n"), "{told}");
+    assert!(!told.contains("reads only what you send"), "{told}");
+    let tail = place.entourage(&["tail", "See Rome"]).good().stdout;
+    assert!(tail.contains("reads only what you send"), "{tail}");
+}
+
+#[test]
+fn the_list_says_what_each_agent_does_in_columns_also_beside_long_titles() {
+    let (place, agent) = rome();
+    let long = "A title of a goal that nobody would ever want to read whole in a list";
+    place.entourage(&["goals", "create", long, "--description", "Some day"]).good();
+    place.entourage(&["steer", "See Rome", "Go on."]).good();
+    let listed = place.entourage(&["goals"]).good().stdout;
+    let [long, italian, rome] = listed.lines().collect::<Vec<_>>()[..] else { panic!("{listed}") };
+    assert!(long.starts_with("A title of a goal that nobody would ever…  agt_"), "{listed}");
+    assert!(long.ends_with("  at rest    Some day") && italian.ends_with("  at rest"), "{listed}");
+    assert!(rome.ends_with(&format!("  {agent}  suspended  In May")), "nobody works here: {listed}");
+}
+
+#[test]
+fn a_goal_is_deleted_on_a_terminal_once_the_user_agrees() {
+    let (place, agent) = rome();
+    for (typed, exit, left) in [("", 130, 2), ("y", 0, 1)] {
+        let mut terminal = Terminal::start(&place, &["goals", "delete", &agent]);
+        terminal.shows("delete goal See Rome for good, with its agents, tasks and schedules? [y/N] ");
+        terminal.types(typed);
+        assert_eq!(terminal.ended().0, Some(exit), "{typed}");
+        let goals = place.entourage(&["goals", "--json"]).good().stdout;
+        assert_eq!(goals.lines().count(), left, "{typed}: {goals}");
+    }
+    let terminal = Terminal::start(&place, &["goals", "delete", "Learn Italian", "--yes"]);
+    assert_eq!(terminal.ended().0, Some(0));
+}
+
 #[test]
 fn a_user_has_one_agent_of_their_own() {
     let place = DataDir::new();
@@ -82,8 +156,10 @@ fn a_mistake_about_a_goal_is_one_line_that_names_the_next_step() {
     let (place, _) = rome();
     place.entourage(&["goals", "create", "See Rome"]).good();
     for (arguments, words) in [
-        (&["goals", "show", "Paris"][..], "`entourage goals` lists them, `entourage goals create Paris`"),
+        (&["goals", "show", "Paris"][..], "or the title of its goal; `entourage agents` lists them"),
         (&["goals", "archive", "See Rome"], "`See Rome` may be 2 goals: agt_"),
+        (&["why", "see rome"], "`see rome` may be 2 goals: agt_"),
+        (&["schedules", "list", "See Paris"], "no agent has the id `See Paris`"),
         (&["goals", "create", " "], "is empty"),
         (&["goals", "change", "Learn Italian", "--title", "a\nb"], "control character"),
         (&["goals", "change", "Learn Italian"], "--title <TITLE>|--description <TEXT>|--instructions <TEXT>"),
@@ -116,6 +192,9 @@ fn the_commands_about_goals_do_the_same_with_a_server() {
     assert!(created.stdout.starts_with("created goal See Paris"), "{created:?}");
     assert_eq!(of(&["goals", "delete", "See Paris"])[0]["title"], "See Paris");
     assert!(
-        place.entourage(&["goals", "show", "See Paris"]).error(2).contains("`entourage goals` lists them")
+        place
+            .entourage(&["goals", "show", "See Paris"])
+            .error(2)
+            .contains("`entourage goals` those of goals")
     );
 }

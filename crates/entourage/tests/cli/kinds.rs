@@ -20,7 +20,7 @@ fn a_kind_file_is_listed_shown_and_run() {
         "{list}"
     );
     let shown = place.entourage(&["kinds", "show", "clerk"]).good().stdout;
-    assert!(shown.contains("You file papers.") && shown.contains("25 steps"), "{shown}");
+    assert!(shown.contains("You file papers.") && shown.contains("max_steps 25, "), "{shown}");
     let kind = place.entourage(&["kinds", "show", "clerk", "--json"]).good().json();
     assert_eq!(kind[0]["instructions"], "You file papers.");
     let ended = place.entourage(&["run", "File this", "--kind", "clerk", "--json"]).good().json();
@@ -28,7 +28,7 @@ fn a_kind_file_is_listed_shown_and_run() {
 }
 
 #[test]
-fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
+fn kinds_show_prints_what_the_file_of_a_kind_can_say() {
     let place = DataDir::new();
     let shown = |front: &str| {
         let file = format!("---\nname: clerk\n{front}---\nYou file papers.\n");
@@ -44,20 +44,25 @@ fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
         shown(""),
         &[
             "reply      final_text",
+            "permanent  no",
+            "triggers   none",
             "input      steer",
             "guardrails none",
             "sampling   the default",
             "schema     any answer",
-            "context    time, learnings; sessions are kept; 5 summaries; summed up from 75 % of the window on",
+            "context    time (again after 10 minutes), learnings; all messages; sessions are kept; 5 summaries; summed up from 75 % of the window on",
             "in doubt   a person is asked; give up only after a deadline, and none is set",
         ],
     );
-    let context = "{sections: [], sessions: idle, idle_minutes: 7, summaries: 2, compact_at: 0.5}";
+    let context =
+        "{sections: [], messages: 3, sessions: idle, idle_minutes: 7, summaries: 2, compact_at: 0.5}";
     has(
         shown(&format!(
             "input: queue\nin_doubt: {{answer_seconds: 60, otherwise: retry}}\ncontext: {context}\n\
              conversational: true\nreply: send_message\ntemperature: 0.2\noutput_schema: {{type: string}}\n\
-             guardrails: {{input: [polite], output: [short, kind], attempts: 2}}\n"
+             guardrails: {{input: [polite], output: [short, kind], attempts: 2}}\npermanent: true\n\
+             limits: {{max_same_tool: 5, max_history: 20, max_cost: $0.50}}\n\
+             triggers: {{feed: {{text: \"Write\\nit.\", ends_session: true}}, look: {{text: Look around.}}}}\n"
         )),
         &[
             "reply      send_message; a run ends after it sends the user a message",
@@ -65,10 +70,18 @@ fn kinds_show_prints_reply_input_guardrails_context_and_doubt_policy() {
             "sampling   temperature 0.2",
             "schema     {\"type\":\"string\"}",
             "input      queue",
-            "context    no sections; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
+            "context    no sections; 3 messages; sessions end after 7 idle minutes; 2 summaries; summed up from 50 % of the window on",
             "in doubt   a person is asked; retry after 60 s",
+            "permanent  yes: its trees are kept until they are deleted",
+            "triggers   feed (ends the session): Write it.",
+            "look: Look around.",
         ],
     );
+    let limits = place.entourage(&["kinds", "show", "clerk"]).good().stdout;
+    let limits = limits.lines().find(|line| line.trim().starts_with("limits ")).expect("a line");
+    for limit in ["max_steps 25, max_same_tool 5,", "max_history 20,", "max_cost $0.5", "max_attempts 8,"] {
+        assert!(limits.contains(limit), "{limit}: {limits}");
+    }
 }
 
 #[test]

@@ -37,8 +37,12 @@ fn a_schedule_is_created_listed_and_shown() {
     let once = create(&place, &agent, &["--trigger", "agent_check_in", "--at", "2999-03-01T09:00:00Z"]);
     let listed = said(&["schedules"]);
     let lines: Vec<&str> = listed.lines().collect();
-    assert_eq!(lines[0], format!("{once}  active  agent_check_in  once  due 2999-03-01T09:00:00Z  {agent}"));
-    assert!(lines[1].starts_with(&format!("{look}  active  look  every 2h  due 20")), "{listed}");
+    // By the clock of this machine, in columns.
+    let recurs = |how: &str| format!("{how:<31}");
+    assert!(lines[0].starts_with(&format!("{once}  active  agent_check_in  {}  due 2999-0", recurs("once"))));
+    assert!(lines[0].ends_with(&format!("  {agent}")) && !lines[0].contains('Z'), "{listed}");
+    let every = format!("{look}  active  look            {}  due 20", recurs("every 2h"));
+    assert!(lines[1].starts_with(&every), "{listed}");
     let cron = format!("{check_in}  active  agent_check_in  `30 7 * * 1-5` in Europe/Berlin  due 20");
     assert!(lines[2].starts_with(&cron), "{listed}");
     let shown = said(&["schedules", "show", &check_in]);

@@ -29,6 +29,8 @@ pub(super) struct Scene<'a> {
     tools: &'a [ToolSpec],
     /// The sub-agent that asks the user, by id.
     asking: Option<&'a str>,
+    /// What the latest task came to.
+    came_to: Option<&'a str>,
     request: String,
     /// The tools' outputs, by tool, in order.
     outputs: Vec<(&'a str, &'a str)>,
@@ -37,8 +39,9 @@ pub(super) struct Scene<'a> {
 impl<'a> Scene<'a> {
     pub(super) fn of(request: &'a Request) -> Self {
         let ended = request.messages.iter().rposition(closes).map_or(0, |last| last + 1);
-        let asking = asking(&request.messages);
-        let mut scene = Self { tools: &request.tools, asking, request: String::new(), outputs: Vec::new() };
+        let (asking, came_to) = (asking(&request.messages), came_to(&request.messages));
+        let mut scene =
+            Self { tools: &request.tools, asking, came_to, request: String::new(), outputs: Vec::new() };
         for message in &request.messages[ended..] {
             match message {
                 Message::User(text) | Message::Notice(text) if scene.request.is_empty() => {
@@ -47,6 +50,9 @@ impl<'a> Scene<'a> {
                 Message::User(text) | Message::Notice(text) => {
                     scene.request = format!("{}\n{text}", scene.request);
                 }
+                // It belongs to the message that ended the request before.
+                Message::Output { tool, .. }
+                    if scene.request.is_empty() && tool == tool_names::SEND_MESSAGE => {}
                 Message::Output { tool, text, .. } => scene.outputs.push((tool, text)),
                 Message::Assistant { .. } | Message::Context(_) => {}
             }
@@ -63,6 +69,7 @@ impl<'a> Scene<'a> {
         let next = match (self.peer(), self.role()) {
             (Some(peer), _) => self.orchestrate(peer),
             (None, Some(role)) => self.lead(role),
+            (None, None) if self.tool(tool_names::CREATE_TASK).is_some() => self.assign(),
             (None, None) => self.research(),
         };
         next.unwrap_or_else(|| self.answer())
@@ -106,6 +113,12 @@ impl<'a> Scene<'a> {
         }
         let task = json!({ "kind": role, "task": self.request });
         self.can(tool_names::SPAWN_AGENT).then(|| Next::Call(tool_names::SPAWN_AGENT, task))
+    }
+
+    /// Scripts an agent that works towards a goal: it gives the request to a task, and goes on.
+    fn assign(&self) -> Option<Next> {
+        let task = json!({ "title": cut(first_line(&self.request), 60), "instructions": self.request });
+        self.can(tool_names::CREATE_TASK).then(|| Next::Call(tool_names::CREATE_TASK, task))
     }
 
     /// Scripts an agent without peers: it asks the user if requested, lists files, reads, and writes down
@@ -152,7 +165,11 @@ impl<'a> Scene<'a> {
                 let found = self.found();
                 let found = if found.is_empty() { "There was no tool to use.".to_owned() } else { found };
                 let request = cut(&without_disclaimer(&self.request), QUOTE);
-                format!("{DISCLAIMER}\n\nAsked: {request}\n\n{found}")
+                match self.recipients() {
+                    Some(_) => format!("{DISCLAIMER}\n\nAsked: {request}\n\n{found}"),
+                    // Its result is listed by how it begins.
+                    None => format!("Asked: {request}\n\n{found}\n\n{DISCLAIMER}"),
+                }
             }
         };
         match self.recipients() {
@@ -166,19 +183,19 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Returns the tools' outputs, quoted; if a list led to a file, the file without the list.
+    /// Returns the tools' outputs, quoted, and what the latest task came to; if a list led to a file, the file without the
+    /// list.
     fn found(&self) -> String {
         let was_read = self.output(tool_names::READ_FILE).is_some();
-        let quote = |(tool, text): &(&str, &str)| {
-            let text = cut(&without_disclaimer(text), QUOTE).replace('\n', "\n> ");
-            format!("`{tool}` returned:\n> {text}")
-        };
-        self.outputs
+        let quoted = |text: &str| cut(&without_disclaimer(text), QUOTE).replace('\n', "\n> ");
+        let returned = self
+            .outputs
             .iter()
             .filter(|(tool, _)| !was_read || *tool != tool_names::LIST_FILES)
-            .map(quote)
-            .collect::<Vec<_>>()
-            .join("\n\n")
+            .map(|(tool, text)| format!("`{tool}` returned:\n> {}", quoted(text)));
+        let came_to = self.came_to.map(|result| quoted(&unescaped(result)));
+        let came_to = came_to.map(|result| format!("The latest task came to:\n> {result}"));
+        returned.chain(came_to).collect::<Vec<_>>().join("\n\n")
     }
 
     /// Whether a tool is offered and has not been used yet.
@@ -241,6 +258,14 @@ fn asking(messages: &[Message]) -> Option<&str> {
         known.push((id, line.contains("<question")));
     }
     known.into_iter().find(|(_, asks)| *asks).map(|(id, _)| id)
+}
+
+/// Returns what the latest task came to, according to the last that the conversation says of it.
+fn came_to(messages: &[Message]) -> Option<&str> {
+    messages.iter().rev().find_map(|message| match message {
+        Message::Context(text) => between(text, "<result>", "</result>"),
+        _ => None,
+    })
 }
 
 /// Returns the researcher if there is one, else the first name.

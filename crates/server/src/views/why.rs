@@ -34,7 +34,9 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Process => Cause::Process,
         engine::Cause::Crash { ends } => Cause::Crash { ends },
         engine::Cause::Work => Cause::Work,
-        engine::Cause::Rest { failed, error, below } => Cause::Rest { failed, error, below },
+        engine::Cause::Rest { failed, error, archived, below } => {
+            Cause::Rest { failed, error, archived, below }
+        }
         engine::Cause::Deleted => Cause::Deleted,
         engine::Cause::Nothing => Cause::Nothing,
     }

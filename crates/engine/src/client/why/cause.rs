@@ -87,7 +87,10 @@ pub enum Cause {
         failed: Option<StopReason>,
         /// What went wrong in it.
         error: Option<String>,
-        /// How many agents below it are at work.
+        /// Whether its goal is archived: it takes nothing up before that is unarchived.
+        archived: bool,
+        /// How many agents below it are at work. The next link of the chain, if there is one, is an agent below it
+        /// that does not go on.
         below: u64,
     },
     /// It was deleted.
@@ -132,7 +135,7 @@ impl Why {
         &self.unread
     }
 
-    /// The last cause: once it is gone, the agent goes on.
+    /// The last cause: once it is gone, the agent goes on, or the one below it if it is at rest itself.
     #[must_use]
     pub const fn cause(&self) -> &Cause {
         &self.last
@@ -150,14 +153,17 @@ impl Why {
         &self.chain
     }
 
-    /// The chain as one sentence without a subject: `waits for researcher "Prices", which asks: Which year?`
+    /// The chain as one sentence without a subject: `waits for researcher "Prices", which asks: Which year?`, or `has
+    /// nothing to do itself; below it, task "Prices" asks: Which year?`
     #[must_use]
     pub fn text(&self) -> String {
-        let below = self.chain.iter().skip(1);
         let mut text = String::new();
-        for Link { kind, title, .. } in below {
+        for (above, Link { kind, title, .. }) in self.chain.iter().zip(self.chain.iter().skip(1)) {
             let title = short(title);
-            text += &format!("waits for {kind} \"{title}\", which ");
+            text += &match &above.cause {
+                rests @ Cause::Rest { .. } => format!("{}; below it, {kind} \"{title}\" ", rests.text()),
+                _ => format!("waits for {kind} \"{title}\", which "),
+            };
         }
         text + &self.last.text()
     }
@@ -223,11 +229,15 @@ impl Cause {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
             }
             Self::Work => "is at work".to_owned(),
-            Self::Rest { failed, error, below } => {
+            Self::Rest { failed, error, archived, below } => {
+                let (rests, itself) = match archived {
+                    true => ("takes nothing up, because its goal is archived", ""),
+                    false => ("has nothing to do", " itself"),
+                };
                 let rests = match below {
-                    0 => "has nothing to do".to_owned(),
-                    1 => "has nothing to do itself; 1 agent below it is at work".to_owned(),
-                    below => format!("has nothing to do itself; {below} agents below it are at work"),
+                    0 => rests.to_owned(),
+                    1 => format!("{rests}{itself}; 1 agent below it is at work"),
+                    below => format!("{rests}{itself}; {below} agents below it are at work"),
                 };
                 match failed {
                     None => rests,

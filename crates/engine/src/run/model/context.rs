@@ -31,16 +31,18 @@ impl Run<'_> {
         if self.kind.context.sections.is_empty() {
             return Ok(None);
         }
-        let sections = self.engine.memory(&self.agent).sections(&self.kind, self.offered.tools()).await?;
-        let now = self.engine.now();
         let view = View::before(self.items(), &self.kind, coming);
+        let memory = self.engine.memory(&self.agent);
+        let sections = memory.sections(&self.kind, self.offered.tools(), &view).await?;
+        let now = self.engine.now();
         let unread = sections.unread(&self.kind.context, &view, now);
         Ok(unread.map(|context| self.append(ItemBody::Context(context), now)))
     }
 
     /// Returns how many bytes all of it has, read or not.
     pub(in crate::run) async fn whole_context(&self) -> Result<usize> {
-        let sections = self.engine.memory(&self.agent).sections(&self.kind, self.offered.tools()).await?;
+        let (memory, nothing) = (self.engine.memory(&self.agent), View::of(&[], &self.kind));
+        let sections = memory.sections(&self.kind, self.offered.tools(), &nothing).await?;
         let now = self.engine.now();
         let texts = self.kind.context.sections.iter().filter_map(|section| sections.whole(*section, now));
         Ok(texts.map(|text| text.len()).sum())

@@ -147,7 +147,7 @@ impl Person {
                 Some(Deed::Archive) => self.change(life, goal, change(GoalStatus::Archived)).await,
                 Some(Deed::Unarchive) => self.change(life, goal, change(GoalStatus::Open)).await,
                 Some(Deed::Say(text)) => {
-                    let key = format!("hour {hour}");
+                    let key = format!("{} in hour {hour}", goal.agent);
                     let say = async |world: &World| {
                         Ok(self.client(world).send(goal.agent, text, Some(&key)).await.is_ok())
                     };

@@ -1,7 +1,7 @@
 //! Goals, their tasks and the user agent, through the HTTP API.
 
 use entourage_api::{Agent, ChangeGoal, CreateGoal, Goal, ListGoals, PageQuery, Task};
-use entourage_types::{AgentId, GoalStatus};
+use entourage_types::{AgentId, GoalStatus, fold_name, sought_words};
 use reqwest::Method;
 
 use super::{Backend, Result};
@@ -12,10 +12,15 @@ impl Backend {
         self.whole("goals", &ListGoals { status, ..ListGoals::default() }, None).await
     }
 
-    /// The goals with all of these words in title or description.
-    pub(crate) async fn goals_about(&self, words: &str) -> Result<Vec<Goal>> {
-        let text = Some(words.to_owned());
-        self.whole("goals", &ListGoals { text, ..ListGoals::default() }, None).await
+    /// The goals with this title, however it is spelled.
+    pub(crate) async fn goals_titled(&self, title: &str) -> Result<Vec<Goal>> {
+        // A title without words is found by looking at all of them.
+        let text = sought_words(title).next().map(|_| title.to_owned());
+        let which = ListGoals { text, ..ListGoals::default() };
+        let mut goals: Vec<Goal> = self.whole("goals", &which, None).await?;
+        let folded = fold_name(title);
+        goals.retain(|goal| fold_name(&goal.title) == folded);
+        Ok(goals)
     }
 
     /// The goal with this id; none if there is none.

@@ -5,11 +5,12 @@ use entourage_api::{DocumentHead, Project};
 
 use crate::cli::{
     backend::{self, Purpose, Result},
+    describe,
     failure::Exit,
     globals::{Globals, quoted},
     out,
     reference::Reference,
-    text::{padded, text},
+    text::{table, text},
 };
 
 /// List the documents of all projects, or of one, newest first (as without a command)
@@ -53,20 +54,21 @@ impl List {
 
 fn write(documents: &[DocumentHead], indent: &str) -> Result<()> {
     let paint = out::stdout();
-    let name = documents.iter().map(|document| text![&document.name].width()).max().unwrap_or(0);
     let digits = |of: fn(&DocumentHead) -> u64| {
         documents.iter().map(|document| of(document).to_string().len()).max().unwrap_or(0)
     };
     let (number, version) = (digits(|document| document.number), digits(|document| document.version));
-    for document in documents {
-        out::result(text![
-            indent,
-            padded(&document.name, name),
-            format!("  number {:number$}  version {:version$}  ", document.number, document.version),
-            paint.dim(document.updated),
-        ])?;
-    }
-    Ok(())
+    let row = |document: &DocumentHead| {
+        [
+            text![&document.name],
+            text![format!("number {:number$}", document.number)],
+            text![format!("version {:version$}", document.version)],
+            paint.dim(describe::moment(document.updated)),
+        ]
+    };
+    table(documents.iter().map(row).collect())
+        .into_iter()
+        .try_for_each(|line| out::result(text![indent, line]))
 }
 
 fn nothing(project: &Project) {

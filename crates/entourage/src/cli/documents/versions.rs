@@ -48,5 +48,13 @@ fn write(version: &DocumentVersion) -> Result<()> {
     };
     let summary = describe::cut(&version.summary, 200);
     let what = if summary.is_empty() { version.change.to_string() } else { summary };
-    out::result(text![paint.bold(version.number), "  ", paint.dim(version.at), "  ", editor, "  ", what])
+    out::result(text![
+        paint.bold(version.number),
+        "  ",
+        paint.dim(describe::moment(version.at)),
+        "  ",
+        editor,
+        "  ",
+        what
+    ])
 }

@@ -1,11 +1,14 @@
 //! `entourage kinds show`: shows one kind, as its file defines it, and its open runs.
 
 use entourage::Settings;
-use entourage_types::{Allowance, Kind, Sessions};
+use entourage_types::{Allowance, Kind, Section, Sessions};
 use serde::Serialize;
 
 use super::in_use::{Used, in_use};
-use crate::cli::{backend::Result, failure::Exit, globals::Globals, out, text::text};
+use crate::cli::{backend::Result, describe, failure::Exit, globals::Globals, out, text::text};
+
+/// Begins another line of what stands behind a name.
+const BELOW: &str = "\n             ";
 
 /// A kind with its use, for programs.
 #[derive(Serialize)]
@@ -44,10 +47,25 @@ fn budget(kind: &Kind) -> String {
     if allowance.is_unlimited() { "any".into() } else { allowance.to_string() }
 }
 
+/// What bounds its runs and its tree, each by the key of its file; what is not set and bounds nothing is left out.
+fn limits(kind: &Kind) -> Result<String> {
+    let mut limits = serde_json::to_value(&kind.limits)?;
+    if let Some(cost) = kind.limits.max_cost {
+        limits["max_cost"] = cost.to_string().into();
+    }
+    // What a tree may spend is its budget.
+    let of_budget = |key: &str| key.starts_with("max_tree_");
+    let limits = limits.as_object().into_iter().flatten();
+    let set = limits.filter(|(key, value)| !value.is_null() && !of_budget(key)).map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        format!("{key} {value}")
+    });
+    Ok(set.collect::<Vec<_>>().join(", "))
+}
+
 fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
     let paint = out::stdout();
     let names = |names: &[String]| if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-    let limits = &kind.limits;
     let lines = [
         ("version", kind.version.clone()),
         ("runs", runs(kind, in_use)),
@@ -69,19 +87,12 @@ fn write(kind: &Kind, in_use: Option<&Used>) -> Result<()> {
         ("sampling", kind.temperature.map_or_else(|| "the default".into(), |t| format!("temperature {t}"))),
         ("schema", kind.output_schema.as_ref().map_or_else(|| "any answer".into(), ToString::to_string)),
         ("context", context(kind)),
-        (
-            "limits",
-            format!(
-                "{} steps, {} s, {} tokens, {}, {} levels, {} agents",
-                limits.max_steps,
-                limits.max_seconds,
-                limits.max_tokens,
-                limits.max_cost.map_or_else(|| "any cost".into(), |cost| cost.to_string()),
-                limits.max_depth,
-                limits.max_tree
-            ),
-        ),
+        ("limits", limits(kind)?),
         ("budget", budget(kind)),
+        (
+            "permanent",
+            if kind.permanent { "yes: its trees are kept until they are deleted" } else { "no" }.into(),
+        ),
     ];
     out::result(text![paint.bold(&kind.name), ": ", &kind.description])?;
     for (what, text) in lines {
@@ -106,14 +117,17 @@ fn tasks(kind: &Kind) -> String {
         .map_or_else(|| "none".into(), |tasks| format!("{}; the end of one is {}", tasks.kind, tasks.on_end))
 }
 
-/// What sets a kind's agents to work without a message.
+/// What sets a kind's agents to work without a message, and what they then read.
 fn triggers(kind: &Kind) -> String {
     let named: Vec<String> = kind
         .triggers
         .iter()
-        .map(|(name, rule)| format!("{name}{}", if rule.ends_session { " (ends the session)" } else { "" }))
+        .map(|(name, rule)| {
+            let ends = if rule.ends_session { " (ends the session)" } else { "" };
+            format!("{name}{ends}: {}", describe::cut(&rule.text, usize::MAX))
+        })
         .collect();
-    if named.is_empty() { "none".into() } else { named.join(", ") }
+    if named.is_empty() { "none".into() } else { named.join(BELOW) }
 }
 
 /// The effects of tools that a kind declares.
@@ -168,15 +182,20 @@ fn guardrails(kind: &Kind) -> String {
 /// What its model sees besides its instructions, and for how long.
 fn context(kind: &Kind) -> String {
     let context = &kind.context;
-    let sections: Vec<String> = context.sections.iter().map(ToString::to_string).collect();
+    let section = |section: &Section| match section {
+        Section::Time => format!("{section} (again after {} minutes)", context.time_minutes),
+        _ => section.to_string(),
+    };
+    let sections: Vec<String> = context.sections.iter().map(section).collect();
     let sections = if sections.is_empty() { "no sections".into() } else { sections.join(", ") };
     let sessions = match context.sessions {
         Sessions::Kept => "sessions are kept".into(),
         Sessions::Idle => format!("sessions end after {} idle minutes", context.idle_minutes()),
     };
     let share = context.compact_at * 100.0;
+    let messages = context.messages.map_or_else(|| "all messages".into(), |most| format!("{most} messages"));
     format!(
-        "{sections}; {sessions}; {} summaries; summed up from {share:.0} % of the window on",
+        "{sections}; {messages}; {sessions}; {} summaries; summed up from {share:.0} % of the window on",
         context.summaries()
     )
 }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use entourage_api::{Event, EventBody, ItemBody};
-use entourage_types::{EntityKind, QuestionStatus, ShownStatus};
+use entourage_types::{EntityKind, NoticeCode, QuestionStatus, ShownStatus};
 
 use crate::cli::{describe, out, progress::Progress};
 
@@ -47,6 +47,8 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),
             ItemBody::Output { error, .. } => *error,
+            // It is said to the model.
+            ItemBody::Notice { code, .. } if code == NoticeCode::AskedToSend.as_str() => false,
             // The error of the whole work, which is shown at its end, has the cause.
             ItemBody::Notice { cause, .. } => cause.is_none() || event.agent != progress.root(),
             ItemBody::Message { .. }
@@ -54,7 +56,9 @@ pub(super) fn line(event: &Event, progress: &Progress) {
             | ItemBody::Digest { .. }
             | ItemBody::Context { .. } => false,
         },
-        EventBody::Item { item: None, .. } | EventBody::Run { .. } | EventBody::Task { .. } => false,
+        // Of those whose end has a text.
+        EventBody::Task { .. } => true,
+        EventBody::Item { item: None, .. } | EventBody::Run { .. } => false,
     };
     let who = progress.member(event.agent).map_or("agent", |member| member.kind.as_str());
     if let Some(text) = describe::event(event).filter(|_| worth_a_line) {

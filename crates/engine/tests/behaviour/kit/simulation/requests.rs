@@ -37,7 +37,7 @@ impl Request {
             Self::TakeBack => matches!(error, Error::Invalid(_)),
             // The agent may have been forgotten meanwhile.
             Self::Send => matches!(error, Error::Gone(_) | Error::AtWork(_) | Error::NotFound { .. }),
-            // The same, or its schedule went with it, or has ended.
+            // The same, or its schedule went with it, or has fired for the last time.
             Self::Remind => matches!(error, Error::Gone(_) | Error::NotFound { .. } | Error::NotNow { .. }),
             // It is at work again.
             Self::Forget => matches!(error, Error::NotNow { .. }),
