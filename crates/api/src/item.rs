@@ -339,7 +339,7 @@ impl From<types::ItemBody> for ItemBody {
                     |types::ContextEntry { section, about, text }| ContextEntry { section, about, text };
                 Self::Context { entries: entries.into_iter().map(entry).collect() }
             }
-            types::ItemBody::Notice(types::Notice { code, text, cause }) => {
+            types::ItemBody::Notice(types::Notice { code, text, cause, failed: _ }) => {
                 let (level, reason) = (code.level(), code.reason());
                 let retryable = (level == types::Level::Error).then_some(false);
                 let code = code.as_str().to_owned();

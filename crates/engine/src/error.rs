@@ -140,6 +140,16 @@ pub enum Error {
     )]
     ProjectFull,
     /// The owner has as many of something as one may have.
+    #[error("{most} {what} are the most that one can have; {remedy} first")]
+    LimitReached {
+        /// How many that is.
+        most: u32,
+        /// Of what.
+        what: &'static str,
+        /// What makes room for more.
+        remedy: &'static str,
+    },
+    /// The owner has as many of something as one may have for a moment.
     #[error("{0}")]
     TooMany(String),
     /// The chat was created or deleted by others again and again while this was tried.

@@ -2,7 +2,7 @@
 
 use entourage_llm::Error as ModelError;
 use entourage_store::Error as StoreError;
-use entourage_types::{AnswerFlaw, StopReason, WaitingOn};
+use entourage_types::{AnswerFlaw, Failed, StopReason, WaitingOn};
 
 /// Why a program did not complete in this activation.
 #[derive(Debug)]
@@ -56,6 +56,8 @@ pub struct Stop {
     pub cause: String,
     /// What was wrong with a model's last answer, if that is known.
     pub(crate) flaw: Option<AnswerFlaw>,
+    /// The attempts at a model call that failed for good, if that is why.
+    pub(crate) failed: Option<Failed>,
 }
 
 impl Stop {
@@ -63,7 +65,7 @@ impl Stop {
     #[must_use]
     pub fn new(reason: StopReason, cause: impl Into<String>) -> Self {
         let cause = cause.into();
-        Self { reason, text: cause.clone(), cause, flaw: None }
+        Self { reason, text: cause.clone(), cause, flaw: None, failed: None }
     }
 
     /// Creates the stop of a model call that failed for good: `error` is the last error, `cause` lists all of
@@ -76,6 +78,6 @@ impl Stop {
             }
             _ => (StopReason::ModelFailed, None),
         };
-        Self { reason, text: error.for_people().to_owned(), cause, flaw }
+        Self { text: error.for_people().to_owned(), flaw, ..Self::new(reason, cause) }
     }
 }

@@ -87,11 +87,11 @@ async fn until_connected(engine: Engine, settings: McpSettings) {
             }
             Err(problem) => problem.to_string(),
         };
+        engine.server_is_away(&name, &why);
         if why != said {
             tracing::warn!("{why}; continuing without its tools until it is connected; retrying");
             said = why;
         }
-        engine.server_is_away(&name);
         failures += 1;
         tokio::select! {
             () = tokio::time::sleep(PAUSES.after(failures)) => {}

@@ -1,6 +1,6 @@
 //! What is seen of a goal while a run of it goes on, and of how its runs end.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use entourage_engine::{Clock as _, Kinds};
@@ -267,21 +267,21 @@ async fn what_a_failed_tool_says_is_read_by_the_model_and_shown_as_failed() {
     let cells: Vec<_> = messages.iter().filter_map(cell).collect();
     let expected = [("knock", "failed"), ("crash", "failed"), ("create_note", "completed")];
     assert_eq!(cells, expected.map(|(tool, status)| (tool.to_owned(), json!(status))));
-    let results: Vec<Value> = seen
+    // The result of each call in its one shape, as they end.
+    let results: BTreeMap<String, Value> = seen
         .iter()
         .filter(|frame| frame.event == "tool_complete")
         .map(|frame| {
             let mut result = frame.data.clone();
+            let tool = result["tool_name"].as_str().unwrap().to_owned();
             result.as_object_mut().unwrap().retain(|key, _| !key.starts_with("tool_"));
-            result
+            (tool, result)
         })
         .collect();
     let failed = |read: &str| json!({ "success": false, "error": read.strip_prefix("Error: ") });
-    assert_eq!(
-        results,
-        [failed(knock), failed(crash), json!({ "success": true, "observation": note })],
-        "the result of each call in its one shape"
-    );
+    let made = json!({ "success": true, "observation": note });
+    let expected = [("knock", failed(knock)), ("crash", failed(crash)), ("create_note", made)];
+    assert_eq!(results, expected.map(|(tool, result)| (tool.to_owned(), result)).into());
 }
 
 /// Where a task comes from is told with it, and changes nothing about how it is worked on.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use entourage_engine::{Builder, Engine, Kinds};
 use entourage_llm::{Message, Model, Request, Script, ScriptedModel};
 use entourage_server::Settings;
+use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::{FakeClock, quiet};
 use entourage_types::{Kind, Usage};
@@ -44,7 +45,16 @@ pub(crate) fn speak(request: &Request) -> Script {
 
 /// An engine with these kinds whose model and clock the test has in hand.
 pub(crate) fn engine(model: impl Model, clock: &FakeClock, kinds: Kinds) -> Builder {
-    let store = Arc::new(SqliteStore::in_memory().unwrap());
+    engine_over(Arc::new(SqliteStore::in_memory().unwrap()), model, clock, kinds)
+}
+
+/// The same over this store.
+pub(crate) fn engine_over(
+    store: Arc<dyn Store>,
+    model: impl Model,
+    clock: &FakeClock,
+    kinds: Kinds,
+) -> Builder {
     let tools = entourage_tools::builtin(entourage_tools::Settings::default());
     let engine = Engine::builder(store, Arc::new(model)).tools(tools).kinds(quiet(kinds));
     engine.clock(Arc::new(clock.clone()))

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_engine::{Clock as _, Kinds};
+use entourage_engine::{Clock as _, Kinds, Page as Rows};
 use entourage_llm::{Error as ModelError, ScriptedModel};
 use entourage_server::{Algorithm, Auth, Jwt, Settings, mint};
 use entourage_store::{Commit, Write};
@@ -269,7 +269,14 @@ async fn an_agent_is_set_to_work_by_hand_and_its_feed_is_archived_whole() {
     let whole = format!("/api/user_agent/agent_histories/{}", listed["id"].as_str().unwrap());
     let whole = site.get(&whole).await.expect(200);
     assert!(whole["agent_history"][0]["content"].as_str().unwrap().starts_with("Write the feed"), "{whole}");
-    assert_eq!(site.get("/api/user_agent/inspect").await.expect(200)["llm_history"], json!([]));
+    let inspected = site.get("/api/user_agent/inspect").await.expect(200);
+    assert_eq!(inspected["llm_history"], json!([]));
+    // The run that wrote the feed, and not the one that closed its session.
+    let run = &inspected["last_run"];
+    assert_eq!((&run["stop_reason"], &run["iterations"]), (&json!("completed"), &json!(1)), "{run}");
+    let runs =
+        site.client().runs(user_agent.as_str().unwrap().parse().unwrap(), Rows::default()).await.unwrap();
+    assert_eq!((runs.len(), &run["id"]), (2, &json!(runs[0].id)));
     // The thread keeps what was said in it.
     let messages = data(&site, "/api/user_agent/thread_messages").await;
     assert!(
@@ -389,7 +396,9 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     let of_error: Vec<&Value> =
         overcome.iter().filter(|frame| is_error(frame)).map(|frame| &frame.data).collect();
     assert!(of_error.iter().all(|message| message["id"] == told["id"]), "{of_error:?}");
-    assert_eq!(of_error.last().unwrap()["metadata"]["resolved"], true);
+    let overcome = json!({ "error_class": "network", "attempt": 2, "next_retry_at": null, "retryable": false,
+                           "resolved": true });
+    assert_eq!(of_error.last().unwrap()["metadata"], overcome);
     at_rest(&site, &goal).await;
     let listed = data(&site, &path).await;
     assert_eq!(shown(&listed), [["user", "text", "Hello."], ["agent", "text", "Done: Hello."]]);
@@ -432,9 +441,30 @@ async fn what_failed_permanently_says_so_and_its_task_is_cancelled() {
     assert_eq!(task["goal_id"], json!(goal));
     let messages = data(&site, &thread).await;
     let [failed] = &messages[..] else { panic!("{messages:?}") };
-    assert_eq!((&failed["source"], &failed["metadata"]["retryable"]), (&json!("error"), &json!(false)));
+    let last = json!({ "error_class": "network", "attempt": 4, "next_retry_at": null, "retryable": false });
+    assert_eq!((&failed["source"], &failed["metadata"]), (&json!("error"), &last));
     let said = failed["content"].as_str().unwrap();
     assert!(said.starts_with("Failed permanently after 4 attempts"), "{said}");
+}
+
+/// What is not tried again at all is final, too, and says so in the same words and fields.
+///
+/// Shows: S4-R105, S4-R111.
+#[tokio::test]
+async fn a_failure_that_is_not_tried_again_is_permanent_at_once() {
+    let model = ScriptedModel::deciding(|_| {
+        Some(Err(ModelError::Refused { model: "m".into(), cause: "400".into() }))
+    });
+    let site = at_work(engine(model, &FakeClock::default(), Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    let live = follow(&site, &format!("/api/goals/{goal}/stream"), None).await;
+    say(&site, &goal, "Hello.").await;
+    let told = live.until(|frame| frame.data["source"] == "error").await.pop().unwrap().data;
+    let last = json!({ "error_class": "other", "attempt": 1, "next_retry_at": null, "retryable": false });
+    assert_eq!(told["metadata"], last);
+    let said = told["content"].as_str().unwrap();
+    assert!(said.starts_with("Failed permanently: "), "{said}");
+    assert_eq!(data(&site, &format!("/api/goals/{goal}/thread_messages")).await.last(), Some(&told));
 }
 
 /// Nothing of one owner is another's, and what only operators see is theirs alone.

@@ -5,16 +5,16 @@ use std::{sync::Arc, time::Duration};
 use entourage_api::HealthRound;
 use entourage_engine::{Clock as _, Engine, HealthPolicy, Kinds, NewGoal};
 use entourage_llm::{Script, ScriptedModel};
+use entourage_store::{Layered, Store};
 use entourage_store_sqlite::SqliteStore;
-use entourage_testkit::FakeClock;
-use entourage_tools::builtin;
+use entourage_testkit::{FakeClock, LostTimers};
 use entourage_types::{HealthAct, Kind, Owner, Status};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     auth::{settings, token_of},
-    goal_site::{at_work, create, engine as engine_of, is_of_task, say, with_tools},
+    goal_site::{at_work, create, engine_over, is_of_task, say, with_tools},
     site::{Answer, Site, send},
     stream::within,
 };
@@ -23,15 +23,18 @@ async fn run(site: &Site, path: &str) -> Answer {
     send(site.request(Method::POST, path)).await
 }
 
+/// A store in which nothing wakes an agent that rests.
+fn losing_timers() -> Arc<dyn Store> {
+    Arc::new(Layered::new(Arc::new(SqliteStore::in_memory().unwrap()), LostTimers))
+}
+
 /// An engine that takes a goal for stale at once, and whose goals rest.
-fn engine() -> Engine {
+fn engine(clock: &FakeClock) -> Engine {
     let mut goal = Kind::clone(&Kinds::builtin().get("goal").unwrap());
     goal.tools = Some(vec!["wait".into()]);
     goal.version.clear();
-    let model = ScriptedModel::new([Script::call("wait", json!({ "seconds": 86_400 }))]);
-    Engine::builder(Arc::new(SqliteStore::in_memory().unwrap()), Arc::new(model))
-        .kinds(Kinds::builtin().with(goal))
-        .tools(builtin(entourage_tools::Settings::default()))
+    let model = ScriptedModel::new([Script::call("wait", json!({ "seconds": 1 }))]);
+    engine_over(losing_timers(), model, clock, Kinds::builtin().with(goal))
         .health(HealthPolicy { stale_goal: Duration::ZERO, ..HealthPolicy::default() })
         .build()
 }
@@ -39,7 +42,8 @@ fn engine() -> Engine {
 /// Shows: S4-R130.
 #[tokio::test]
 async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
-    let site = Site::serving(engine(), settings()).await;
+    let clock = FakeClock::default();
+    let site = Site::serving(engine(&clock), settings()).await;
     site.work();
     let client = site.engine.client(Owner::new("alice"));
     let goal =
@@ -51,6 +55,7 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
         }
     })
     .await;
+    clock.advance(Duration::from_secs(1));
     for path in ["/v1/health", "/api/health_monitor/run"] {
         run(&site, path).await.problem(401, "unauthorized");
         run(&site.bearing(&token_of("alice")), path).await.problem(403, "operator-only");
@@ -75,7 +80,7 @@ async fn a_round_of_health_is_done_over_http_by_the_operator_alone() {
     assert_eq!(again, json!({ "dry_run": false, "reports": [] }));
 }
 
-/// An agent in hand rests for a day: a task of a goal, or a goal itself.
+/// An agent in hand rests, and nothing wakes it: a task of a goal, or a goal itself.
 fn resting(is_task: bool) -> ScriptedModel {
     ScriptedModel::deciding(move |request| {
         let has_given = format!("{:?}", request.messages).contains("was given to");
@@ -83,7 +88,7 @@ fn resting(is_task: bool) -> ScriptedModel {
             _ if request.system.starts_with("You keep the records") => Script::text("They rested."),
             true if has_given => Script::call("send_message", json!({ "message": "It has begun." })),
             true => Script::call("create_task", json!({ "title": "T", "instructions": "Rest." })),
-            false => Script::call("wait", json!({ "seconds": 86_400 })),
+            false => Script::call("wait", json!({ "seconds": 60 })),
         }))
     })
 }
@@ -96,7 +101,10 @@ async fn a_stale_task_shows_as_completed_without_a_result_and_a_stale_goal_as_wa
     for (kind, hours) in [("task", 2), ("goal", 6)] {
         let is_task = kind == "task";
         let clock = FakeClock::default();
-        let site = at_work(engine_of(resting(is_task), &clock, with_tools(kind, &["wait"])).build()).await;
+        let site = at_work(
+            engine_over(losing_timers(), resting(is_task), &clock, with_tools(kind, &["wait"])).build(),
+        )
+        .await;
         let goal = create(&site).await;
         say(&site, &goal, "Rest.").await;
         let tasks = format!("/api/agent_tasks?goal_id={goal}");
@@ -129,7 +137,7 @@ async fn a_stale_task_shows_as_completed_without_a_result_and_a_stale_goal_as_wa
         let after = shown().await;
         if is_task {
             let told = ["status", "stop_reason", "result"].map(|field| after[field].clone());
-            assert_eq!(told, [json!("completed"), json!("stalled"), Value::Null]);
+            assert_eq!(told, [json!("completed"), json!("stale"), Value::Null]);
         } else {
             assert_eq!(after["status"], "waiting");
         }

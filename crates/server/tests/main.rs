@@ -24,6 +24,7 @@ mod few_of_many;
 mod finding;
 mod first;
 mod forged;
+mod goal_cells;
 mod goal_door;
 mod goal_ends;
 mod goal_histories;

@@ -255,7 +255,7 @@ async fn the_size_and_the_number_of_an_owners_schedules_are_bounded() {
     for _ in 0..1_000 {
         made(&site, &every_hour(&agent)).await;
     }
-    let more = site.post("/v1/schedules", &every_hour(&agent)).await;
-    assert_eq!(more.status, 429);
-    assert!(more.text.contains("you have 1000 active schedules"), "{}", more.text);
+    let more = site.post("/v1/schedules", &every_hour(&agent)).await.problem(409, "limit-reached");
+    let told = "1000 active schedules are the most that one can have; end or pause some first";
+    assert_eq!(more.detail, told);
 }

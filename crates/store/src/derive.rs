@@ -55,8 +55,9 @@ pub(crate) fn events(commit: &Commit, writer: Option<&Agent>) -> Vec<NewEvent> {
                     events.push(NewEvent { root: writer.root, agent: run.agent, body });
                 }
             }
-            // A finished step shows in the item it wrote; only the other states need an event.
-            Write::Step(step) if !step.state.is_done() => {
+            // A finished step shows in the item it wrote; the other states need an event, and so does an output that
+            // waits for those of its turn.
+            Write::Step(step) if !step.state.is_done() || step.output().is_some() => {
                 if let Some(writer) = writer {
                     events.push(NewEvent { root: writer.root, agent: writer.id, body: of_step(step) });
                 }

@@ -1,4 +1,6 @@
-//! What sort of failure a model call met.
+//! What sort of failure a model call met, and what a run failed of.
+
+use serde::{Deserialize, Serialize};
 
 use crate::status::words;
 
@@ -12,4 +14,13 @@ words! {
         /// Anything else.
         Other => "other",
     }
+}
+
+/// The attempts at a model call that failed for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// What sort of failure the last one was.
+    pub class: FailureClass,
+    /// How many were made.
+    pub attempts: u32,
 }

@@ -25,6 +25,7 @@ mod decision;
 mod delivery;
 mod document;
 mod entity;
+mod entity_kind;
 mod epoch;
 mod event;
 mod failure_class;
@@ -105,10 +106,11 @@ pub use document::{
     SUMMARY_CHARS, SectionEdit, SectionError, Shrink, check_content, check_description, check_instruction,
     check_rewrite, check_text, checked_name, checked_summary, in_line_ends_of, with_sections,
 };
-pub use entity::{Columns, Entity, EntityKind, NewEvent, Record, RecordSelector, RecordWrite};
+pub use entity::{Columns, Entity, NewEvent, Record, RecordSelector, RecordWrite};
+pub use entity_kind::EntityKind;
 pub use epoch::Epoch;
 pub use event::{Event, EventBody, EventName};
-pub use failure_class::FailureClass;
+pub use failure_class::{Failed, FailureClass};
 pub use goal::{Goal, GoalStatus};
 pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;

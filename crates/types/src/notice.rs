@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::StopReason;
+use crate::{Failed, StopReason};
 
-/// A remark of the engine, stored as level, code, text and, where there are any, reason and cause.
+/// A remark of the engine, stored as level, code, text and, where there are any, reason, cause and attempts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Notice {
@@ -15,6 +15,8 @@ pub struct Notice {
     /// The cause in the original text of the failed component, such as a provider, if people read
     /// another text.
     pub cause: Option<String>,
+    /// The attempts at a model call for which the run ended, if it ended for that.
+    pub failed: Option<Failed>,
 }
 
 /// What a notice is about.
@@ -63,7 +65,7 @@ impl Notice {
     /// Creates a notice that needs no separate cause.
     #[must_use]
     pub fn new(code: NoticeCode, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), cause: None }
+        Self { code, text: text.into(), cause: None, failed: None }
     }
 
     /// How serious it is.
@@ -154,18 +156,20 @@ struct Stored {
     text: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     cause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    failed: Option<Failed>,
 }
 
 impl From<Stored> for Notice {
-    fn from(Stored { level, code, reason, text, cause }: Stored) -> Self {
-        Self { code: NoticeCode::read(level, code, reason.as_deref()), text, cause }
+    fn from(Stored { level, code, reason, text, cause, failed }: Stored) -> Self {
+        Self { code: NoticeCode::read(level, code, reason.as_deref()), text, cause, failed }
     }
 }
 
 impl From<Notice> for Stored {
-    fn from(Notice { code, text, cause }: Notice) -> Self {
+    fn from(Notice { code, text, cause, failed }: Notice) -> Self {
         let reason = code.reason().map(|reason| reason.as_str().to_owned());
-        Self { level: code.level(), code: code.as_str().to_owned(), reason, text, cause }
+        Self { level: code.level(), code: code.as_str().to_owned(), reason, text, cause, failed }
     }
 }
 
@@ -174,6 +178,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::FailureClass;
 
     #[test]
     fn every_notice_code_round_trips_through_json_even_an_unknown_one() {
@@ -191,7 +196,8 @@ mod tests {
             NoticeCode::OverBudget,
         ];
         for code in limits.into_iter().chain(ended).chain(others).chain(own) {
-            let notice = Notice { cause: Some("c".to_owned()), ..Notice::new(code, "t") };
+            let failed = Some(Failed { class: FailureClass::Network, attempts: 4 });
+            let notice = Notice { cause: Some("c".to_owned()), failed, ..Notice::new(code, "t") };
             let stored = serde_json::to_string(&notice).unwrap();
             assert_eq!(serde_json::from_str::<Notice>(&stored).unwrap(), notice, "{stored}");
         }

@@ -24,6 +24,7 @@ mod kinds;
 mod last_words;
 mod memory;
 mod model_calls;
+mod most;
 mod nested_runs;
 mod news;
 mod operator;

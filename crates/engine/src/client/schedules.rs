@@ -6,7 +6,7 @@ use entourage_types::{
     ScheduleId, ScheduleStatus, Status, Time, Trigger, Wakeup, check_nesting, checked_name,
 };
 
-use super::{Client, LONGEST_TEXT, Posted, checked_text};
+use super::{Client, LONGEST_TEXT, Posted, checked_text, most::Most};
 use crate::{
     Error, Result, goals,
     schedules::{fired_by, is_of, post_of},
@@ -15,7 +15,7 @@ use crate::{
 /// Why a schedule does not change any more.
 const ENDED: &str = "the schedule has ended";
 /// How many active schedules an owner may have.
-const MOST: u32 = 1_000;
+const MOST: Most = Most { number: 1_000, what: "active schedules", remedy: "end or pause some" };
 /// The longest text of a schedule with its payload, in bytes: it comes again and again.
 const LONGEST: usize = INSTRUCTION_BYTES;
 /// The shortest time between two triggers of a schedule, in seconds.
@@ -80,7 +80,7 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::TooMany`] beyond 1,000 active schedules; [`Error::Invalid`], too, for a text with
+    /// As for [`Client::trigger`]; [`Error::LimitReached`] beyond 1,000 active schedules; [`Error::Invalid`], too, for a text with
     /// a payload of more than 8 KiB, for a first time that has passed, for less than a minute between two times, and for a
     /// cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
@@ -111,7 +111,6 @@ impl Client {
             return Err(Error::Gone(to));
         }
         check_size(&trigger, &text)?;
-        self.check_schedules().await?;
         let now = self.engine.now();
         if let Some(passed) = first.filter(|first| *first < now) {
             let why = format!("the first time, {passed}, has passed: it is {now} now");
@@ -136,13 +135,18 @@ impl Client {
             created: now,
             updated: now,
         };
-        let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
-        commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
-        commit.expect.extend(open_goal);
-        let committed = self.commit_once(key, &request, schedule.id, commit).await;
-        match committed.map_err(|error| goals::refused(to, error))? {
-            Some(made) => self.record(made).await,
-            None => Ok(schedule),
+        loop {
+            let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
+            commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
+            commit.expect.extend(open_goal.clone());
+            self.make_room(&MOST, RecordFilter::<Schedule>::in_status(ScheduleStatus::Active), &mut commit)
+                .await?;
+            match self.commit_once(key, &request, schedule.id, commit).await {
+                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. })) => {}
+                Err(error) => return Err(goals::refused(to, error)),
+                Ok(Some(made)) => return self.record(made).await,
+                Ok(None) => return Ok(schedule),
+            }
         }
     }
 
@@ -249,6 +253,8 @@ impl Client {
             if status == ScheduleStatus::Active {
                 commit.expect.push(Expect::NotDeleted(set.agent));
                 commit.expect.extend(self.engine.open_goal(&self.agent(set.agent).await?).await?);
+                let active = RecordFilter::<Schedule>::in_status(ScheduleStatus::Active);
+                self.make_room(&MOST, active, &mut commit).await?;
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),
@@ -262,18 +268,6 @@ impl Client {
                 Err(error) => return Err(error.into()),
             }
         }
-    }
-
-    /// Refuses one more active schedule than an owner may have.
-    async fn check_schedules(&self) -> Result<()> {
-        let page = Page { skip: MOST - 1, limit: 1, ..Page::default() };
-        let filter = RecordFilter::<Schedule> { page, ..RecordFilter::in_status(ScheduleStatus::Active) };
-        if self.records(filter).await?.is_empty() {
-            return Ok(());
-        }
-        Err(Error::TooMany(format!(
-            "you have {MOST} active schedules, the most that one can have; end or pause some first"
-        )))
     }
 
     /// The agent of a trigger that no schedule fires, the trigger, and what the agent reads, once that is checked. Without a

@@ -4,7 +4,7 @@ use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, V
 use entourage_types::{EntityKind, LONGEST_NAME, RecordWrite, Scope, Secret, SecretName};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Client, Narrowed};
+use super::{Client, Narrowed, most::Most};
 use crate::{Error, Result, SecretKeys};
 
 /// The minimum length of a value, in characters: a shorter one could not be told from other text where a server repeats it.
@@ -12,7 +12,7 @@ const SHORTEST_VALUE: usize = 8;
 /// The maximum length of a value, in bytes.
 const LONGEST_VALUE: usize = 64 * 1024;
 /// How many secrets an owner may have.
-const MOST: u32 = 1_000;
+const MOST: Most = Most { number: 1_000, what: "secrets", remedy: "delete some" };
 /// How many secrets are read at once to be sealed anew.
 const AT_ONCE: u32 = 100;
 
@@ -33,7 +33,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NoSecretKey`]; [`Error::Invalid`] for a value that is too short, too long or has control characters;
-    /// [`Error::TooMany`].
+    /// [`Error::LimitReached`].
     pub async fn set_secret(&self, name: SecretName, value: &SecretString) -> Result<(bool, Secret)> {
         check_value(value)?;
         let id = Secret::id_of(&self.owner, &name);
@@ -42,15 +42,16 @@ impl Client {
         }
         loop {
             let before = self.engine.store().versioned::<Secret>(&self.scope, &id).await?;
-            if before.is_none() {
-                self.check_secrets().await?;
-            }
             let now = self.engine.now();
+            let mut commit = Commit::new(now);
+            if before.is_none() {
+                self.make_room(&MOST, RecordFilter::<Secret>::default(), &mut commit).await?;
+            }
             let (created, version) =
                 before.map_or((now, 0), |before| (before.record.created, before.version));
             let named = (self.owner.clone(), name.clone());
             let secret = self.engine.secret_keys()?.seal(named, value, created, now)?;
-            if self.write_secret(&secret, version).await? {
+            if self.write_secret(commit, &secret, version).await? {
                 self.end_connections(&name);
                 return Ok((version == 0, secret));
             }
@@ -149,31 +150,20 @@ impl Client {
             };
             let named = (secret.owner, secret.name);
             let anew = keys.seal(named, &value, secret.created, secret.updated)?;
-            if self.write_secret(&anew, version).await? {
+            if self.write_secret(Commit::new(self.engine.now()), &anew, version).await? {
                 done.resealed += 1;
                 return Ok(());
             }
         }
     }
 
-    /// Writes a secret that still has this version. Returns whether it has.
-    async fn write_secret(&self, secret: &Secret, version: u64) -> Result<bool> {
-        let mut commit = Commit::new(self.engine.now());
+    /// Writes a secret with a commit, if it still has this version. Returns whether it has.
+    async fn write_secret(&self, mut commit: Commit, secret: &Secret, version: u64) -> Result<bool> {
         commit.record(RecordWrite::of(secret)?.at_version(version));
         match self.engine.commit(commit).await {
             Err(StoreError::OtherVersion { .. }) => Ok(false),
             done => Ok(done.map(|_| true)?),
         }
-    }
-
-    /// Refuses one more secret than an owner may have.
-    async fn check_secrets(&self) -> Result<()> {
-        let page = Page { skip: MOST - 1, limit: 1, ..Page::default() };
-        let filter = RecordFilter::<Secret> { page, ..RecordFilter::default() };
-        if self.engine.store().records(&self.scope, filter).await?.is_empty() {
-            return Ok(());
-        }
-        Err(Error::TooMany(format!("you have {MOST} secrets, the most that one can have; delete some first")))
     }
 }
 

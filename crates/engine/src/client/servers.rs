@@ -5,14 +5,15 @@ use entourage_types::{
     AgentId, RecordWrite, Secret, SecretName, Switch, SwitchScope, Switches, ToolSwitches, is_tool_of,
 };
 
-use super::Client;
+use super::{Client, most::Most};
 use crate::{
     Error, Result,
     servers::{ConnectionState, OwnerServer, ToolServer, not_set},
 };
 
 /// How many switches an owner or a tree may have.
-const MOST_SWITCHES: usize = 1_000;
+const MOST: Most =
+    Most { number: 1_000, what: "switches for all agents, or for one tree,", remedy: "reset some" };
 /// The maximum length of a tool's name, in bytes.
 const LONGEST_TOOL: usize = 64;
 
@@ -77,7 +78,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`] for the agent, or for a server or tool that the owner's agents cannot use;
-    /// [`Error::Invalid`] if the agent is not the root of its tree; [`Error::TooMany`].
+    /// [`Error::Invalid`] if the agent is not the root of its tree; [`Error::LimitReached`].
     pub async fn switch(
         &self,
         tree: Option<AgentId>,
@@ -102,10 +103,8 @@ impl Client {
             }
             kept.switches.set(name, switch);
             kept.updated = now;
-            if kept.switches.len() > MOST_SWITCHES {
-                return Err(Error::TooMany(format!(
-                    "there are {MOST_SWITCHES} switches here, the most that there can be; remove some first"
-                )));
+            if kept.switches.len() > MOST.number as usize {
+                return Err(MOST.reached());
             }
             let mut commit = Commit::new(now);
             commit.expect.extend(tree.map(Expect::Agent));
@@ -181,7 +180,9 @@ impl Client {
             let names = self.engine.inner.toolsets.names();
             let is_of = |tool: &String| servers.of_tool(tool).is_some_and(|of| of.name == server.name);
             let tools = names.into_iter().filter(is_of).collect();
-            return ServerState { is_connected: servers.is_connected(&server.name), problem: None, tools };
+            let (is_connected, problem) =
+                (servers.is_connected(&server.name), servers.why_away(&server.name));
+            return ServerState { is_connected, problem, tools };
         }
         match servers.connections().peek(&self.owner, &server.name) {
             Some(OwnerServer { state: ConnectionState::Connected(_), tools, .. }) => {

@@ -32,6 +32,16 @@ impl Client {
         }
     }
 
+    /// The steps of calls of a run that have ended, whose outputs join the transcript once the other calls of their turn have
+    /// ended, too; none for a run that does not exist.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn calls_ahead(&self, id: RunId) -> Result<Vec<Step>> {
+        let steps = self.engine.store().steps(&self.scope, id).await?;
+        Ok(steps.into_iter().filter(|step| step.output().is_some()).collect())
+    }
+
     /// A page of a run's steps, after the step whose key is `page.after`.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use entourage_store::{
     AgentQuery, Commit, Error as StoreError, Expect, Page, RecordFilter, Versioned, Write,
 };
 use entourage_types::{
-    Agent, AgentId, EntityKind, HealthAct, Parent, Record, Schedule, ScheduleStatus, Scope, Task, Time,
-    Tombstone,
+    Agent, AgentId, EntityKind, HealthAct, Parent, Record, Schedule, ScheduleStatus, Scope, Task, TaskId,
+    Time, Tombstone,
 };
 
 use super::{Finding, HealthReport, Remedy};
@@ -16,7 +16,7 @@ use crate::{Engine, Error, Result, pages::pages};
 
 /// So many are forgotten in one round, the oldest of each agent first; the next round goes on.
 const MOST: usize = 500;
-/// So many agents, or more by those of a page, are looked at in one round; the next round goes on.
+/// So many agents and tasks, or more by those of a page, are looked at in one round; the next round goes on.
 const LOOKED: usize = 5_000;
 /// Tasks that are read at once: most agents have no old ones.
 const TASKS: u32 = 32;
@@ -24,13 +24,21 @@ const TASKS: u32 = 32;
 /// What a round finds.
 pub(super) struct Finished {
     pub(super) found: Vec<Finding>,
-    /// The agent behind which the next round goes on; none if it begins anew. One agent with much that cannot be
-    /// forgotten keeps no other waiting.
-    pub(super) last: Option<AgentId>,
+    /// Where the next round goes on.
+    pub(super) next: Place,
 }
 
-/// Looks at permanent agents, which are the oldest first: those that were created behind one.
-pub(super) async fn find(engine: &Engine, behind: Option<AgentId>) -> Result<Finished> {
+/// Where a round begins to look: with the first agent, unless it says more.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Place {
+    /// Behind this agent.
+    agent: Option<AgentId>,
+    /// With the agent that follows it, behind this task.
+    task: Option<TaskId>,
+}
+
+/// Looks at permanent agents, which are the oldest first, from a place on.
+pub(super) async fn find(engine: &Engine, from: Place) -> Result<Finished> {
     let before = engine.now() - engine.health().prune;
     // The kinds whose trees are kept, with the kind that works on what their agents create.
     let permanent: HashMap<String, String> = {
@@ -38,63 +46,108 @@ pub(super) async fn find(engine: &Engine, behind: Option<AgentId>) -> Result<Fin
         let creating = kinds.iter().filter(|kind| kind.permanent);
         creating.filter_map(|kind| Some((kind.name.clone(), kind.tasks.as_ref()?.kind.clone()))).collect()
     };
-    let behind = match behind {
-        Some(agent) => engine.store().agent(&Scope::All, agent).await?.map(|agent| agent.id.to_string()),
-        None => None,
-    };
-    let page = Page { after: behind, ..Page::default() };
+    let mut next = from.as_it_is(engine).await?;
+    let page = Page { after: next.agent.map(|agent| agent.to_string()), ..Page::default() };
     let query = AgentQuery { page, ..AgentQuery::default() };
     let mut pages = pages(&**engine.store(), &Scope::All, query);
-    let (mut found, mut looked) = (Vec::new(), 0);
+    let mut round = Round { before, looked: 0, found: Vec::new() };
     while let Some(page) = pages.next().await? {
-        looked += page.len();
+        round.looked += page.len();
         for agent in &page {
             // They are in the order of their creation.
             if agent.created > before {
-                return Ok(Finished { found, last: None });
+                return Ok(Finished { found: round.found, next: Place::default() });
             }
-            if let Some(works) = permanent.get(&agent.kind) {
-                old_tasks(engine, agent, (works, before), &mut found).await?;
+            let behind = next.task.take();
+            if let Some(works) = permanent.get(&agent.kind)
+                && let Stop::Full(task) = round.old_tasks(engine, (agent, works), behind).await?
+            {
+                next.task = task;
+                return Ok(Finished { found: round.found, next });
             }
-            if found.len() >= MOST {
-                return Ok(Finished { found, last: Some(agent.id) });
-            }
+            next.agent = Some(agent.id);
         }
-        if looked >= LOOKED {
-            return Ok(Finished { found, last: page.last().map(|agent| agent.id) });
+        if round.looked >= LOOKED {
+            return Ok(Finished { found: round.found, next });
         }
     }
-    Ok(Finished { found, last: None })
+    Ok(Finished { found: round.found, next: Place::default() })
 }
 
-/// Adds the tasks that an agent created for agents of this kind and that ended before this time, unless their agents
-/// were at work since, or will be.
-async fn old_tasks(
-    engine: &Engine,
-    from: &Agent,
-    (works, before): (&str, Time),
-    found: &mut Vec<Finding>,
-) -> Result<()> {
-    let mut page = Page { limit: TASKS, ..Page::default() };
-    loop {
-        let filter = RecordFilter::<Task> { page: page.clone(), ..RecordFilter::of(from.id) };
-        let tasks = engine.store().records(&Scope::All, filter).await?;
-        let is_last = tasks.len() < TASKS as usize;
-        page.after = tasks.last().map(|task| task.id.to_string());
-        for task in tasks {
-            // They are in the order of their creation.
-            if task.created > before || found.len() >= MOST {
-                return Ok(());
-            }
-            let is_old = task.kind == works && task.status.is_terminal() && task.updated <= before;
-            if is_old && is_at_rest(engine, &task, before).await? {
-                let why = format!("its task ended at {}", task.updated);
-                let report = HealthReport { agent: task.to, what: HealthAct::Pruned, why };
-                found.push(Finding { report, remedy: Remedy::Forget(task) });
-            }
+impl Place {
+    /// The same, or the first place before it if what it names was removed meanwhile.
+    async fn as_it_is(self, engine: &Engine) -> Result<Self> {
+        let Self { agent: Some(id), task } = self else { return self.with_task_if_there(engine).await };
+        match engine.store().agent(&Scope::All, id).await? {
+            Some(_) => Self { agent: Some(id), task }.with_task_if_there(engine).await,
+            None => Ok(Self::default()),
         }
-        if is_last {
-            return Ok(());
+    }
+
+    async fn with_task_if_there(self, engine: &Engine) -> Result<Self> {
+        let Some(task) = self.task else { return Ok(self) };
+        let found: Option<Task> = engine.store().record(&Scope::All, task).await?;
+        Ok(Self { task: found.map(|found| found.id), ..self })
+    }
+}
+
+/// Why a round looks at no more tasks of an agent.
+enum Stop {
+    /// There are none.
+    End,
+    /// It has looked at enough, or found enough: behind this task nothing was looked at that stays.
+    Full(Option<TaskId>),
+}
+
+/// What a round has looked at.
+struct Round {
+    /// What ended before this time is old.
+    before: Time,
+    looked: usize,
+    found: Vec<Finding>,
+}
+
+impl Round {
+    /// Adds the tasks that an agent created for agents of this kind and that ended long ago, unless their agents were at
+    /// work since, or will be.
+    async fn old_tasks(
+        &mut self,
+        engine: &Engine,
+        (from, works): (&Agent, &str),
+        behind: Option<TaskId>,
+    ) -> Result<Stop> {
+        // What is found is gone in the next round.
+        let mut stays = behind;
+        let mut page = Page { limit: TASKS, after: behind.map(|task| task.to_string()), ..Page::default() };
+        loop {
+            let filter = RecordFilter::<Task> { page: page.clone(), ..RecordFilter::of(from.id) };
+            let tasks = engine.store().records(&Scope::All, filter).await?;
+            let is_last = tasks.len() < TASKS as usize;
+            page.after = tasks.last().map(|task| task.id.to_string());
+            self.looked += tasks.len();
+            for task in tasks {
+                // They are in the order of their creation.
+                if task.created > self.before {
+                    return Ok(Stop::End);
+                }
+                if self.found.len() >= MOST {
+                    return Ok(Stop::Full(stays));
+                }
+                let is_old = task.kind == works && task.status.is_terminal() && task.updated <= self.before;
+                if is_old && is_at_rest(engine, &task, self.before).await? {
+                    let why = format!("its task ended at {}", task.updated);
+                    let report = HealthReport { agent: task.to, what: HealthAct::Pruned, why };
+                    self.found.push(Finding { report, remedy: Remedy::Forget(task) });
+                } else {
+                    stays = Some(task.id);
+                }
+            }
+            if is_last {
+                return Ok(Stop::End);
+            }
+            if self.looked >= LOOKED {
+                return Ok(Stop::Full(stays));
+            }
         }
     }
 }

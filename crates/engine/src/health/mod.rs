@@ -21,6 +21,7 @@ use std::{
 use entourage_types::{AgentId, HealthAct, Task, Time};
 
 use crate::{Engine, run::Neglect};
+use finished::Place;
 use open::{OpenRun, OpenRuns};
 
 /// How many ended activations are kept for the next report.
@@ -103,8 +104,8 @@ pub(crate) struct Health {
     /// What the watchdog did since the last round. The runs themselves are on record, with why they ended: this only tells
     /// the operator, and is gone with the process.
     cut: Mutex<Vec<(AgentId, Time)>>,
-    /// Behind which agent the next round looks for tasks that ended long ago. A new process begins with the first one.
-    looked_to: Mutex<Option<AgentId>>,
+    /// Where the next round begins to look for tasks that ended long ago. A new process begins with the first agent.
+    looked_to: Mutex<Place>,
 }
 
 impl Health {
@@ -130,13 +131,14 @@ impl Health {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Behind which agent a round looks for tasks that ended long ago.
-    fn looked_to(&self) -> Option<AgentId> {
+    /// Where a round begins to look for tasks that ended long ago.
+    fn looked_to(&self) -> Place {
         *self.looked_to.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes that a round is done: it has reported so many ended activations, and has looked for tasks up to this agent.
-    fn round_done(&self, cuts: usize, looked_to: Option<AgentId>) {
+    /// Notes that a round is done: it has reported so many ended activations, and how far it
+    /// has looked for tasks.
+    fn round_done(&self, cuts: usize, looked_to: Place) {
         self.cut.lock().unwrap_or_else(PoisonError::into_inner).drain(..cuts);
         *self.looked_to.lock().unwrap_or_else(PoisonError::into_inner) = looked_to;
     }

@@ -76,11 +76,16 @@ fn kinds(engine: &Engine) -> BTreeSet<String> {
     names
 }
 
+/// The open run of an agent, if it has one.
+pub(super) async fn run_of(engine: &Engine, agent: AgentId) -> Result<Option<Run>> {
+    let page = Page { limit: 1, ..Page::default() };
+    let query = RunQuery { agent: Some(agent), open: true, page, ..RunQuery::default() };
+    Ok(engine.store().runs(&Scope::All, query).await?.pop())
+}
+
 /// The open run of an agent; none if it is none of those that health looks at.
 async fn look(engine: &Engine, agent: Agent) -> Result<Option<OpenRun>> {
-    let page = Page { limit: 1, ..Page::default() };
-    let query = RunQuery { agent: Some(agent.id), open: true, page, ..RunQuery::default() };
-    let Some(run) = engine.store().runs(&Scope::All, query).await?.pop() else { return Ok(None) };
+    let Some(run) = run_of(engine, agent.id).await? else { return Ok(None) };
     let is_permanent = engine.kinds().get(&agent.kind).is_some_and(|kind| kind.permanent);
     let is_task = !agent.works_for.is_person() && works_on_created(engine, &run).await?;
     let is_seen = is_task || (is_permanent && agent.works_for.is_person());

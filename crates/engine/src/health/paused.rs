@@ -1,7 +1,7 @@
 //! Tasks that are paused: they wait for another attempt at a model call. They are tried again when their time has come,
 //! and expire when they were paused for too long (S4-R125, R126).
 
-use entourage_types::{HealthAct, Retry, Scope, Step, StepState, Time};
+use entourage_types::{Failed, FailureClass, HealthAct, Retry, Scope, Step, StepState, Time};
 
 use super::{Finding, HealthReport, OpenRun, OpenRuns, Remedy, open, said};
 use crate::{Engine, Result, run::Neglect};
@@ -41,6 +41,8 @@ fn judge(engine: &Engine, all: &OpenRuns, (task, since): (&OpenRun, Time), retry
     }
     let text = format!("it was paused for {}, and expired", said(expire));
     let cause = format!("{text}; the last error: {}", retry.error);
+    let class = retry.failed.last().and_then(|failed| failed.class).unwrap_or(FailureClass::Other);
+    let failed = Failed { class, attempts: u32::try_from(retry.failed.len()).unwrap_or(u32::MAX) };
     let why = format!("it was paused since {since}: {}", retry.error);
-    finding(HealthAct::Expired, why, Remedy::End(task.clone(), Neglect::Expired { text, cause }))
+    finding(HealthAct::Expired, why, Remedy::End(task.clone(), Neglect::Expired { text, cause, failed }))
 }

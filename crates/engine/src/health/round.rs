@@ -51,7 +51,7 @@ impl Engine {
         // Two at once would report what the other did.
         let _alone = self.inner.job_lock.lock().await;
         let began = self.now();
-        let Finished { found, last } = self.unhealthy().await?;
+        let Finished { found, next } = self.unhealthy().await?;
         let cuts = found.iter().filter(|finding| finding.report.what == HealthAct::Cut).count();
         let mut reports = Vec::new();
         for Finding { mut report, remedy } in found {
@@ -75,7 +75,7 @@ impl Engine {
         }
         let round = HealthRound { is_dry, reports };
         if !is_dry {
-            self.inner.health.round_done(cuts, last);
+            self.inner.health.round_done(cuts, next);
             self.record_round(began, &round).await?;
         }
         Ok(round)
@@ -89,7 +89,7 @@ impl Engine {
         found.extend(stale::find(self, &open).await?);
         let finished = finished::find(self, self.inner.health.looked_to()).await?;
         found.extend(finished.found);
-        Ok(Finished { found, last: finished.last })
+        Ok(Finished { found, next: finished.next })
     }
 
     /// Does what a rule found necessary. Returns false if it is not any more.

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use entourage_store::{AgentQuery, Page};
-use entourage_types::{Agent, HealthAct, Scope, Time};
+use entourage_types::{Agent, HealthAct, Scope, Status, Time, Wait};
 
 use super::{Finding, HealthReport, OpenRun, OpenRuns, Remedy, open, said};
 use crate::{Engine, Result, run::Neglect};
@@ -26,7 +26,9 @@ async fn judge(engine: &Engine, all: &OpenRuns, open: &OpenRun) -> Result<Option
         false => (policy.stale_goal, HealthAct::Rested),
     };
     let since = engine.now() - most;
-    if is_alive(engine, all, &open.agent, since) || has_live_workers(engine, all, &open.agent, since).await? {
+    if is_alive(engine, all, &open.agent, since).await?
+        || has_live_workers(engine, all, &open.agent, since).await?
+    {
         return Ok(None);
     }
     let text = format!("nothing of it changed for {}", said(most));
@@ -35,13 +37,25 @@ async fn judge(engine: &Engine, all: &OpenRuns, open: &OpenRun) -> Result<Option
     Ok(Some(Finding { report: HealthReport { agent: open.agent.id, what, why }, remedy }))
 }
 
-/// Whether an agent has changed since this time, is at work, is about to be, or waits for a person or for another attempt.
-fn is_alive(engine: &Engine, all: &OpenRuns, agent: &Agent, since: Time) -> bool {
-    agent.updated > since
+/// Whether an agent has changed since this time, is at work, is about to be, or waits for a person, for another attempt or
+/// for a moment that is to come.
+async fn is_alive(engine: &Engine, all: &OpenRuns, agent: &Agent, since: Time) -> Result<bool> {
+    Ok(agent.updated > since
         || all.due.contains(&agent.id)
         || open::is_paused(agent)
         || open::is_a_persons(agent)
         || engine.inner.activations.is_at_work(agent.id)
+        || waits_for_a_moment(engine, agent).await?)
+}
+
+/// Whether a call of an agent waits for a moment that is to come.
+async fn waits_for_a_moment(engine: &Engine, agent: &Agent) -> Result<bool> {
+    if agent.status != Status::Waiting {
+        return Ok(false);
+    }
+    let Some(run) = open::run_of(engine, agent.id).await? else { return Ok(false) };
+    let (steps, now) = (engine.store().steps(&Scope::All, run.id).await?, engine.now());
+    Ok(steps.iter().any(|step| matches!(step.wait(), Some(Wait::Until { until }) if *until > now)))
 }
 
 /// Whether one of the agents that work for an agent, or for one of these, is alive.
@@ -51,9 +65,12 @@ async fn has_live_workers(engine: &Engine, all: &OpenRuns, agent: &Agent, since:
     let mut active = engine.store().agents(&Scope::from(&agent.owner), query).await?;
     active.sort_by_key(|agent| agent.depth);
     let mut workers = HashSet::from([agent.id]);
-    Ok(active.iter().any(|below| {
+    for below in &active {
         let works =
             !below.works_for.is_person() && below.parent.is_some_and(|above| workers.contains(&above));
-        works && workers.insert(below.id) && is_alive(engine, all, below, since)
-    }))
+        if works && workers.insert(below.id) && is_alive(engine, all, below, since).await? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

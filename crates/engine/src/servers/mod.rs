@@ -63,12 +63,12 @@ pub(crate) struct Servers {
 }
 
 /// Why a server's tools are missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Missing {
     /// It is being connected for the first time.
     Connecting,
-    /// It could not be connected, and is tried again.
-    Away,
+    /// It could not be connected, for this reason, and is tried again.
+    Away(String),
 }
 
 impl Servers {
@@ -96,6 +96,14 @@ impl Servers {
     /// Whether a shared server is connected.
     pub(crate) fn is_connected(&self, server: &str) -> bool {
         !self.missing.borrow().contains_key(server)
+    }
+
+    /// Why a shared server is not connected, if that is known.
+    pub(crate) fn why_away(&self, server: &str) -> Option<String> {
+        match self.missing.borrow().get(server)? {
+            Missing::Connecting => None,
+            Missing::Away(why) => Some(why.clone()),
+        }
     }
 
     /// The connections of owners.
@@ -135,11 +143,15 @@ impl Servers {
 }
 
 impl Engine {
-    /// Reports that a tool server could not be connected; the caller keeps trying.
-    pub fn server_is_away(&self, name: &str) {
-        let is_news = self.inner.servers.missing.send_if_modified(|missing| {
-            missing.insert(name.to_owned(), Missing::Away) != Some(Missing::Away)
-        });
+    /// Reports that a tool server could not be connected, and why, in a sentence without secrets; the caller keeps
+    /// trying.
+    pub fn server_is_away(&self, name: &str, why: &str) {
+        let away = Missing::Away(why.to_owned());
+        let is_news = self
+            .inner
+            .servers
+            .missing
+            .send_if_modified(|missing| missing.insert(name.to_owned(), away.clone()) != Some(away));
         // The caller reports every failed attempt; only a change matters. An offer names the missing servers,
         // whatever the reason.
         if is_news {
@@ -198,7 +210,7 @@ mod tests {
         ended.cancel();
         assert!(!waits(&listing(&["mcp"]), &ended), "the process ends");
         servers.missing.send_modify(|missing| {
-            missing.insert("bank".into(), Missing::Away);
+            missing.insert("bank".into(), Missing::Away("it is closed".into()));
         });
         assert!(!waits(&listing(&["mcp"]), &cut), "it is known that it is away");
     }

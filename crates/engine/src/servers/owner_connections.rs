@@ -12,7 +12,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_store::Result as StoreResult;
+use entourage_store::{Error as StoreError, Result as StoreResult};
 use entourage_tools::Tool;
 use entourage_types::{Backoff, Kind, Owner, Scope, Secret, SecretName, Sha256, Switches, Time};
 use futures::future::join_all;
@@ -43,6 +43,10 @@ const MOST_CONNECTIONS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
 const MOST_FAILURES: NonZeroUsize = NonZeroUsize::MIN.saturating_add(1023);
 /// The pauses before a server that could not be connected for an owner is tried again.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(60), Duration::from_secs(600));
+
+/// How long a failure tells that a server fails. After that an agent waits for an attempt as for the first one: it may be
+/// the only one at work this day.
+const TELLS: Duration = Duration::from_secs(3600);
 
 /// A server for one owner.
 type Key = (Owner, String);
@@ -94,6 +98,16 @@ struct Failure {
     why: String,
 }
 
+/// What is known of a server for an owner.
+enum Known {
+    Connected(Connection),
+    /// It fails, for this reason; whether another attempt is due.
+    Fails {
+        why: String,
+        is_due: bool,
+    },
+}
+
 impl OwnerConnections {
     pub(super) fn new(connector: Option<Arc<dyn ConnectForOwner>>) -> Self {
         Self {
@@ -132,6 +146,18 @@ impl OwnerConnections {
 
     fn turns(&self) -> MutexGuard<'_, HashMap<Key, Arc<tokio::sync::Mutex<()>>>> {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the attempts with these secrets came to, if that tells what the next one will come to.
+    fn known(&self, key: &Key, given: Sha256, now: Time) -> Option<Known> {
+        let connection = self.connected().get(key).filter(|found| found.given == given).cloned();
+        if let Some(connection) = connection {
+            return Some(Known::Connected(connection));
+        }
+        let failure = self.failed().get(key).filter(|failure| failure.given == given).cloned()?;
+        let since = now.since(failure.at);
+        let is_due = since >= PAUSES.after(failure.attempts);
+        (since < TELLS).then_some(Known::Fails { why: failure.why, is_due })
     }
 
     fn turn(&self, key: &Key) -> Turn<'_> {
@@ -195,14 +221,15 @@ impl Engine {
         connected.into_iter().collect()
     }
 
+    /// A server that is not known to fail is waited for; one that is, is tried again in the background, and who asks has
+    /// none of its tools.
     async fn connect_one(&self, owner: &Owner, server: &ToolServer) -> StoreResult<OwnerServer> {
         let (connections, name) = (self.inner.servers.connections(), &server.name);
         let key = (owner.clone(), name.clone());
-        let turn = connections.turn(&key);
-        let _turn = turn.lock.lock().await;
-        let values = match self.values_of(owner, server).await? {
+        let values = match self.values_of(owner, server).await {
             Ok(values) => values,
-            Err(why) => {
+            Err(NoValues::Store(error)) => return Err(error),
+            Err(NoValues::Unusable(why)) => {
                 // An owner without the secret does not use the server: that is worth no warning.
                 tracing::debug!(%owner, server = name, "{why}");
                 self.end_connection(owner, name);
@@ -210,39 +237,75 @@ impl Engine {
             }
         };
         let given = digest_of(&values);
-        if let Some(connection) = connections.connected().get(&key).filter(|found| found.given == given) {
-            return Ok(connection.shown(name));
+        if let Some(known) = connections.known(&key, given, self.now()) {
+            return Ok(match known {
+                Known::Connected(connection) => connection.shown(name),
+                Known::Fails { why, is_due } => {
+                    if is_due {
+                        self.try_again(key, given, values);
+                    }
+                    OwnerServer::away(name, why)
+                }
+            });
         }
-        let failure = connections.failed().get(&key).filter(|failure| failure.given == given).cloned();
-        if let Some(failure) = &failure
-            && self.now().since(failure.at) < PAUSES.after(failure.attempts)
-        {
-            return Ok(OwnerServer::away(name, failure.why.clone()));
-        }
+        let turn = connections.turn(&key);
+        let _turn = turn.lock.lock().await;
+        // Whoever had the turn before has tried it.
+        Ok(match connections.known(&key, given, self.now()) {
+            Some(Known::Connected(connection)) => connection.shown(name),
+            Some(Known::Fails { why, .. }) => OwnerServer::away(name, why),
+            None => self.connect_now(key, given, &values).await,
+        })
+    }
+
+    /// Has a server that fails tried again in the background, unless somebody tries it now.
+    fn try_again(&self, key: Key, given: Sha256, values: BTreeMap<SecretName, SecretString>) {
+        let engine = self.clone();
+        tokio::spawn(async move {
+            let turn = engine.inner.servers.connections().turn(&key);
+            if let Ok(_turn) = turn.lock.try_lock() {
+                tokio::select! {
+                    _ = engine.connect_now(key.clone(), given, &values) => {}
+                    () = engine.stopping().cancelled() => {}
+                }
+            }
+        });
+    }
+
+    /// Connects a server for an owner, and notes what came of it.
+    async fn connect_now(
+        &self,
+        key: Key,
+        given: Sha256,
+        values: &BTreeMap<SecretName, SecretString>,
+    ) -> OwnerServer {
+        let connections = self.inner.servers.connections();
+        let (owner, name) = key.clone();
         let connected = match &connections.connector {
-            Some(connector) => connector.connect(name, &values).await,
+            Some(connector) => connector.connect(&name, values).await,
             None => Err(format!("the MCP server `{name}` cannot be connected for an owner here")),
         };
         match connected {
             Ok(tools) => {
                 let number = connections.last.fetch_add(1, Relaxed) + 1;
                 let connection = Connection { number, given, tools: tools.into() };
-                let shown = connection.shown(name);
+                let shown = connection.shown(&name);
                 connections.failed().pop(&key);
                 // The earlier one of the same owner, or the one that was not used for the longest time.
                 let ended = connections.connected().push(key, connection);
                 if let Some((_, ended)) = ended {
                     self.inner.toolsets.forget_connection(ended.number);
                 }
-                Ok(shown)
+                shown
             }
             Err(why) => {
                 tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
-                self.end_connection(owner, name);
-                let attempts = failure.map_or(0, |failure| failure.attempts) + 1;
+                let before = connections.failed().peek(&key).filter(|before| before.given == given).cloned();
+                self.end_connection(&owner, &name);
+                let attempts = before.map_or(0, |before| before.attempts) + 1;
                 let failure = Failure { given, at: self.now(), attempts, why: why.clone() };
                 connections.failed().push(key, failure);
-                Ok(OwnerServer::away(name, why))
+                OwnerServer::away(&name, why)
             }
         }
     }
@@ -255,26 +318,41 @@ impl Engine {
         }
     }
 
-    /// The values of the secrets that a server needs, or why there are none.
+    /// The values of the secrets that a server needs.
     async fn values_of(
         &self,
         owner: &Owner,
         server: &ToolServer,
-    ) -> StoreResult<Result<BTreeMap<SecretName, SecretString>, String>> {
+    ) -> Result<BTreeMap<SecretName, SecretString>, NoValues> {
         let (mut values, server_name) = (BTreeMap::new(), &server.name);
         for name in &server.secrets {
             let id = Secret::id_of(owner, name);
             let Some(secret) = self.store().record::<Secret>(&Scope::from(owner), id).await? else {
-                return Ok(Err(not_set(server_name, name)));
+                return Err(NoValues::Unusable(not_set(server_name, name)));
             };
             match self.secret_keys().and_then(|keys| keys.open(&secret)) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
                 Err(error) => {
-                    return Ok(Err(format!("the MCP server `{server_name}` cannot be connected: {error}")));
+                    let why = format!("the MCP server `{server_name}` cannot be connected: {error}");
+                    return Err(NoValues::Unusable(why));
                 }
             }
         }
-        Ok(Ok(values))
+        Ok(values)
+    }
+}
+
+/// Why there are no values for a server.
+enum NoValues {
+    /// One is not set, or cannot be opened: the server cannot be used.
+    Unusable(String),
+    /// They could not be read.
+    Store(StoreError),
+}
+
+impl From<StoreError> for NoValues {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
     }
 }
 

@@ -54,6 +54,7 @@ mod kit;
 mod limits;
 mod maintenance;
 mod mcp_switches;
+mod most;
 mod news;
 mod nodes;
 mod one_at_a_time;

@@ -213,6 +213,11 @@ async fn the_servers_are_listed_with_their_switches_and_what_does_not_exist_is_r
         Switch::On,
         "each owner has switches of their own"
     );
+    // Why a server is away is said to whom it serves.
+    let why = "the MCP server `mail` lists more than 256 tools";
+    world.engine().server_is_away("mail", why);
+    let servers = client.servers(None).await.unwrap();
+    assert_eq!((servers[1].is_connected, servers[1].problem.as_deref()), (false, Some(why)));
 }
 
 /// Shows: S4-R075.

@@ -6,6 +6,7 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -104,7 +105,15 @@ impl Bank {
 
 /// A world in which each owner has a server of their own.
 async fn start(model: &ScriptedModel, bank: &Bank) -> World {
-    let (bank, set) = (bank.clone(), Mutex::new(key()));
+    let bank = bank.clone();
+    start_with(model, move || Arc::new(bank.clone())).await
+}
+
+async fn start_with(
+    model: &ScriptedModel,
+    connector: impl Fn() -> Arc<dyn ConnectForOwner> + Send + Sync + 'static,
+) -> World {
+    let set = Mutex::new(key());
     let server = ToolServer { secrets: vec![name("token")], ..ToolServer::shared("bank") };
     World::builder(model.clone())
         .store(MemoryStore::default())
@@ -113,7 +122,7 @@ async fn start(model: &ScriptedModel, bank: &Bank) -> World {
         .engine(move |engine| {
             engine
                 .tool_servers(vec![server.clone()])
-                .connect_for_owner(Arc::new(bank.clone()))
+                .connect_for_owner(connector())
                 .secret_keys(Some(keys(&set.lock().unwrap())))
         })
         .start()
@@ -210,4 +219,69 @@ async fn a_failed_call_of_an_owners_server_counts_as_private() {
     eventually("it has ended", look, |agent| agent.status.is_terminal()).await;
     let lines = plain(&client.items(agent.id, 0, 100).await.unwrap());
     assert!(lines[2].starts_with("output!") && lines[2].contains("4711"), "{lines:#?}");
+}
+
+/// Connects nobody at first; what is tried after that waits until a test lets it go on, and succeeds.
+#[derive(Clone)]
+struct Hanging {
+    bank: Bank,
+    let_go: Arc<Semaphore>,
+}
+
+#[async_trait]
+impl ConnectForOwner for Hanging {
+    async fn connect(
+        &self,
+        server: &str,
+        secrets: &BTreeMap<SecretName, SecretString>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String> {
+        if self.bank.made() == 0 {
+            self.bank.made.fetch_add(1, Ordering::SeqCst);
+            return Err("the MCP server `bank` is closed".into());
+        }
+        let connected = self.bank.connect(server, secrets).await;
+        self.let_go.acquire().await.expect("it is never closed").forget();
+        connected
+    }
+}
+
+/// A server that is known to fail delays nobody: it is tried again beside, and used once it is connected. After an hour
+/// nothing is known of it any more.
+#[tokio::test]
+async fn a_server_that_fails_is_tried_again_in_the_background() {
+    let (model, bank) = (looking(), Bank::default());
+    let hanging = Hanging { bank: bank.clone(), let_go: Arc::new(Semaphore::new(0)) };
+    let connector = hanging.clone();
+    let world = start_with(&model, move || Arc::new(connector.clone())).await;
+    let is_offered = || model.requests().last().unwrap().tools.iter().any(|tool| tool.name == "bank__look");
+    set_secret(&world, "ann", "secret of ann").await;
+    asked(&world, "ann").await;
+    world.clock().advance(Duration::from_secs(59));
+    asked(&world, "ann").await;
+    assert_eq!(bank.made(), 1, "not before its time");
+    world.clock().advance(Duration::from_secs(1));
+    for _ in 0..2 {
+        asked(&world, "ann").await;
+        eventually("it is tried again", async || bank.made(), |made| *made == 2).await;
+        assert!(!is_offered());
+    }
+    hanging.let_go.add_permits(1);
+    let connected = async || world.engine().client(Owner::new("ann")).servers(None).await.unwrap();
+    eventually("it is connected", connected, |servers| servers[0].is_connected).await;
+    asked(&world, "ann").await;
+    assert!(is_offered());
+    assert_eq!(bank.made(), 2);
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn an_agent_waits_for_a_server_that_failed_more_than_an_hour_ago() {
+    let (model, bank) = (looking(), Bank::default());
+    let hanging = Hanging { bank: bank.clone(), let_go: Arc::new(Semaphore::new(1)) };
+    let world = start_with(&model, move || Arc::new(hanging.clone())).await;
+    set_secret(&world, "ann", "secret of ann").await;
+    asked(&world, "ann").await;
+    world.clock().advance(Duration::from_secs(3600));
+    asked(&world, "ann").await;
+    assert!(model.requests().last().unwrap().tools.iter().any(|tool| tool.name == "bank__look"));
 }

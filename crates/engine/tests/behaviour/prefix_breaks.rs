@@ -98,7 +98,7 @@ async fn a_server_of_tools_that_connects_breaks_the_prefix_and_a_cut_output_does
         TestTool::answering("bulk", Effect::Pure, &happened, |_, _| Ok(Outcome::text("long ".repeat(9_000))));
     let kinds = one_kind(|kind| kind.tools = Some(vec!["bulk".into(), "mcp__bank".into()]));
     let world = World::builder(model).tools(first_tools().with(bulk)).kinds(kinds).start().await;
-    world.engine().server_is_away("bank");
+    world.engine().server_is_away("bank", "it is closed");
     let root = world.client().create(NewAgent::default(), None).await.unwrap();
     say(&world, &root, "One.").await;
     let pay = TestTool::new("bank__pay", Effect::Unsafe, &happened);

@@ -24,7 +24,7 @@ async fn a_tool_of_a_disconnected_server_is_missing_until_it_reconnects() {
     });
     let kinds = one_kind(|kind| kind.tools = Some(vec!["mcp__bank".into()]));
     let world = World::builder(model.clone()).tools(first_tools()).kinds(kinds).start().await;
-    world.engine().server_is_away("bank");
+    world.engine().server_is_away("bank", "it is closed");
     let root = world.ask("Pay.").await;
     world.ended(root.id).await;
     world

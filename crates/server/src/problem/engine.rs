@@ -41,6 +41,7 @@ impl Problem {
             | Error::ChatChanges(_) => Self::not_now(text),
             Error::NoSecretKey(_) => Self::no_secret_key(text),
             Error::KeyReused => Self::key_reused(text).at(IDEMPOTENCY_KEY),
+            Error::LimitReached { .. } => Self::limit_reached(text),
             Error::TooMany(_) => Self::too_many_requests(text),
             // The user can do something about a full disk, but nothing about any other failure: that one goes
             // to the log.

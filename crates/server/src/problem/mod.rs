@@ -117,6 +117,7 @@ problems! {
     other_call          "other-call"           "The answer is for another call"          CONFLICT;
     not_now             "not-now"              "The agent's state does not allow this"   CONFLICT;
     no_secret_key       "no-secret-key"        "The server has no key to seal secrets with" CONFLICT;
+    limit_reached       "limit-reached"        "There can be no more of these"           CONFLICT;
     name_in_use         "name-in-use"          "The name is in use"                      CONFLICT;
     unanswered          "unanswered"           "The message was not answered"            CONFLICT;
     stale_version       "stale-version"        "The document was changed meanwhile"      PRECONDITION_FAILED;

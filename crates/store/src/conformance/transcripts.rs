@@ -2,9 +2,9 @@
 
 use entourage_types::{
     Agent, AnswerFlaw, Asked, Author, CallId, Checkpoint, Context, ContextEntry, Cost, Decision,
-    DecisionOutcome, Effect, FailedTry, Intent, ItemBody, Message, ModelUse, Notice, NoticeCode, Output,
-    OutputEffect, PostId, Run, RunId, RunOptions, Scope, Section, Sha256, Status, StepKey, StepState,
-    StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
+    DecisionOutcome, Effect, Failed, FailedTry, FailureClass, Intent, ItemBody, Message, ModelUse, Notice,
+    NoticeCode, Output, OutputEffect, PostId, Run, RunId, RunOptions, Scope, Section, Sha256, Status,
+    StepKey, StepState, StopReason, TaskId, ToolCall, Turn, Usage, WaitingOn,
 };
 use serde_json::json;
 
@@ -147,6 +147,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
             code: NoticeCode::Ended(StopReason::MaxSteps),
             text: "that was long".to_owned(),
             cause: Some("a clock".to_owned()),
+            failed: Some(Failed { class: FailureClass::Network, attempts: 4 }),
         }),
     ];
     let run = RunId::new();

@@ -23,10 +23,10 @@ use super::{
 };
 use crate::{ArgumentValidator, Error, McpSettings, Result, Tool};
 
-/// The maximum number of tools that a server may list.
-const MOST_TOOLS: usize = 1_000;
-/// The maximum size of their names, descriptions and schemas together, in bytes.
-const MOST_LISTED: usize = 8_000_000;
+/// The maximum number of tools that a server may list: a model reads all that its agent is offered, with each call.
+const MOST_TOOLS: usize = 256;
+/// The maximum size of their names, descriptions and schemas together, in bytes as JSON.
+const MOST_LISTED: usize = 512 * 1024;
 
 /// The metadata field with a call's key, for servers that perform an action once per key.
 const KEY: &str = "entourage/idempotency-key";
@@ -42,21 +42,26 @@ pub struct McpServer {
 /// Why there is no list of a server's tools.
 enum Unlisted {
     Late,
-    TooLong,
+    TooMany,
+    TooLarge,
     Failed(ServiceError),
 }
 
 /// Lists all tools of a server, page by page, up to a limit: a server may return further pages forever.
 async fn listed(peer: &Peer<RoleClient>) -> Result<Vec<rmcp::model::Tool>, Unlisted> {
-    let (mut tools, mut bytes, mut pages, mut cursor) = (Vec::new(), 0, 0, None);
+    let (mut tools, mut bytes, mut pages, mut cursor) = (Vec::new(), 0_usize, 0, None);
     loop {
         let asked = PaginatedRequestParams::default().with_cursor(cursor);
         let page = peer.list_tools(Some(asked)).await.map_err(Unlisted::Failed)?;
-        bytes += serde_json::to_vec(&page.tools).map_or(MOST_LISTED, |written| written.len());
+        bytes =
+            bytes.saturating_add(serde_json::to_vec(&page.tools).map_or(usize::MAX, |written| written.len()));
         pages += 1;
         tools.extend(page.tools);
-        if pages > MOST_TOOLS || tools.len() > MOST_TOOLS || bytes > MOST_LISTED {
-            return Err(Unlisted::TooLong);
+        if pages > MOST_TOOLS || tools.len() > MOST_TOOLS {
+            return Err(Unlisted::TooMany);
+        }
+        if bytes > MOST_LISTED {
+            return Err(Unlisted::TooLarge);
         }
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -109,9 +114,13 @@ impl McpServer {
                     (None, Unlisted::Late) => {
                         format!("did not connect and list its tools within {} s", limit.as_secs())
                     }
-                    (None, Unlisted::TooLong) => format!(
-                        "lists more than {MOST_TOOLS} tools, or more than {MOST_LISTED} bytes of them: that \
-                         is more than can be meant"
+                    (None, Unlisted::TooMany) => format!(
+                        "lists more than {MOST_TOOLS} tools, the most that one server may: have it offer fewer"
+                    ),
+                    (None, Unlisted::TooLarge) => format!(
+                        "lists tools of more than {} KiB, the most that one server may: have it offer fewer, or describe \
+                         them in fewer words",
+                        MOST_LISTED / 1024
                     ),
                     (None, Unlisted::Failed(error)) => {
                         format!("did not list its tools: {}", unanswered(&error))

@@ -1,14 +1,16 @@
 //! Creating a goal, with the agent that works towards it.
 
-use entourage_store::Write;
-use entourage_types::{AgentId, Goal, GoalStatus, RecordWrite};
+use entourage_store::{Error as StoreError, RecordFilter, Write};
+use entourage_types::{AgentId, EntityKind, Goal, GoalStatus, RecordWrite};
 use serde::Serialize;
 
-use super::super::Client;
-use crate::{NewAgent, Result};
+use super::super::{Client, most::Most};
+use crate::{Error, NewAgent, Result};
 
 /// The kind that works towards goals.
 const GOAL: &str = "goal";
+/// How many goals an owner may have, archived ones among them.
+const MOST: Most = Most { number: 10_000, what: "goals", remedy: "delete some of them, archived or not," };
 
 /// A goal that is to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -26,7 +28,8 @@ impl Client {
     /// the first request.
     ///
     /// # Errors
-    /// [`Error::Part`](crate::Error::Part) for what cannot be kept; as for [`create`](Self::create).
+    /// [`Error::Part`] for what cannot be kept; [`Error::LimitReached`]; as for
+    /// [`create`](Self::create).
     pub async fn create_goal(&self, new: NewGoal, key: Option<&str>) -> Result<Goal> {
         let request = serde_json::to_string(&new)?;
         if let Some(first) = self.first_answer::<AgentId>(key, &request).await? {
@@ -36,7 +39,7 @@ impl Client {
         let title = Goal::checked(&title, &description, &instructions)?;
         let agent =
             NewAgent { kind: Some(GOAL.to_owned()), title: Some(title.clone()), ..NewAgent::default() };
-        let (agent, mut commit) = self.prepare(&agent).await?;
+        let (agent, prepared) = self.prepare(&agent).await?;
         let goal = Goal {
             agent: agent.id,
             owner: self.owner.clone(),
@@ -44,14 +47,19 @@ impl Client {
             description,
             instructions,
             status: GoalStatus::Open,
-            created: commit.at,
-            updated: commit.at,
+            created: prepared.at,
+            updated: prepared.at,
         };
-        commit.push(Write::NewAgent(agent));
-        commit.record(RecordWrite::of(&goal)?.at_version(0));
-        match self.commit_once(key, &request, goal.agent, commit).await? {
-            Some(first) => self.goal(first).await,
-            None => Ok(goal),
+        loop {
+            let mut commit = prepared.clone().write(Write::NewAgent(agent.clone()));
+            commit.record(RecordWrite::of(&goal)?.at_version(0));
+            self.make_room(&MOST, RecordFilter::<Goal>::default(), &mut commit).await?;
+            match self.commit_once(key, &request, goal.agent, commit).await {
+                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. })) => {}
+                Err(error) => return Err(error),
+                Ok(Some(first)) => return self.goal(first).await,
+                Ok(None) => return Ok(goal),
+            }
         }
     }
 }

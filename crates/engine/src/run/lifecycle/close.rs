@@ -3,7 +3,7 @@
 
 use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    About, Action, Agent, EntityKind, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output,
+    About, Action, Agent, EntityKind, Failed, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output,
     OutputEffect, Post, PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey,
     StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
 };
@@ -29,19 +29,21 @@ pub(super) struct Ending {
     pub(super) result: TaskResult,
     /// Why it was ended before its program completed, for logs and programs.
     pub(super) cause: Option<String>,
+    /// The attempts at a model call for which it was ended.
+    pub(super) failed: Option<Failed>,
 }
 
 impl Ending {
     /// The end of a run whose tasks end as it does.
     fn new(status: Status, reason: StopReason, result: TaskResult, cause: Option<String>) -> Self {
-        Self { status, tasks: status, reason, result, cause }
+        Self { status, tasks: status, reason, result, cause, failed: None }
     }
 }
 
 impl Run<'_> {
     /// Commits how the activation ended.
     pub(crate) async fn close(&mut self, ended: Result<String, Interrupt>) -> Result<()> {
-        let Stop { reason, text, cause, .. } = match ended {
+        let Stop { reason, text, cause, failed, .. } = match ended {
             Ok(text) => {
                 let reason =
                     self.limits().last_call().and_then(Notice::last_call).unwrap_or(StopReason::Completed);
@@ -65,7 +67,8 @@ impl Run<'_> {
                 None => stop,
             },
         };
-        self.end(Ending::new(Status::Failed, reason, TaskResult::Error(text), Some(cause))).await
+        let ending = Ending::new(Status::Failed, reason, TaskResult::Error(text), Some(cause));
+        self.end(Ending { failed, ..ending }).await
     }
 
     async fn sleep(&mut self, on: WaitingOn) -> Result<()> {
@@ -124,7 +127,7 @@ impl Run<'_> {
 
     /// Ends the run, and cancels these tasks in the same commit.
     pub(super) async fn end_with(&mut self, ending: Ending, dropped: Vec<(Task, Action)>) -> Result<()> {
-        let Ending { status, tasks, reason, result, cause } = ending;
+        let Ending { status, tasks, reason, result, cause, failed } = ending;
         let at = self.engine.now();
         if !dropped.is_empty() && self.batch.has_writes() {
             // One of them may end at this moment, which refuses the commit: the last turn must not be lost with it.
@@ -145,7 +148,8 @@ impl Run<'_> {
                 let why = format!("the run ended ({text})");
                 Box::pin(self.close_open_calls(&why, &mut writes)).await?;
                 let notice = Notice::new(NoticeCode::Ended(reason), text);
-                let notice = Notice { cause: Some(cause.clone()).filter(|cause| cause != text), ..notice };
+                let notice =
+                    Notice { cause: Some(cause.clone()).filter(|cause| cause != text), failed, ..notice };
                 writes.push(self.append(ItemBody::Notice(notice), at));
                 self.record.set_error(plain(cause));
             }

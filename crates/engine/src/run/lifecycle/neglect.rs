@@ -2,7 +2,7 @@
 //! are answered, and the work that it waits for is dropped.
 
 use entourage_store::Error as StoreError;
-use entourage_types::{Action, Status, StopReason, TaskResult};
+use entourage_types::{Action, Failed, Status, StopReason, TaskResult};
 
 use crate::run::{Run, lifecycle::close::Ending};
 
@@ -20,6 +20,8 @@ pub(crate) enum Neglect {
         text: String,
         /// The same with the last error, for logs and programs.
         cause: String,
+        /// The attempts that were made.
+        failed: Failed,
     },
 }
 
@@ -32,13 +34,15 @@ impl From<Neglect> for Ending {
                 reason: StopReason::Stale,
                 result: TaskResult::Text(format!("It ended without a result: {text}")),
                 cause: Some(text),
+                failed: None,
             },
-            Neglect::Expired { text, cause } => Self {
+            Neglect::Expired { text, cause, failed } => Self {
                 status: Status::Failed,
                 tasks: Status::Cancelled,
                 reason: StopReason::Cancelled,
                 result: TaskResult::Error(text),
                 cause: Some(cause),
+                failed: Some(failed),
             },
         }
     }

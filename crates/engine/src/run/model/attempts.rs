@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use entourage_llm::Error as ModelError;
 use entourage_store::{BudgetChange, Write};
-use entourage_types::{BudgetId, FailedTry, Retry, Step, StepKey, StepState, Time, WaitingOn};
+use entourage_types::{BudgetId, Failed, FailedTry, Retry, Step, StepKey, StepState, Time, WaitingOn};
 
 use crate::{
     budget::Unaffordable,
@@ -53,7 +53,9 @@ impl FailedTries {
             0 | 1 => stop.text,
             attempts => format!("Failed permanently after {attempts} attempts: {}", stop.text),
         };
-        Interrupt::Stopped(Stop { text, ..stop })
+        let attempts = u32::try_from(self.kept.failed.len()).unwrap_or(u32::MAX);
+        let failed = Some(Failed { class: retry::class(error), attempts });
+        Interrupt::Stopped(Stop { text, failed, ..stop })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Goals, and tasks that do what their instructions say: answer, rest for a day, or be put off by a closed gate.
+//! Goals, and tasks that do what their instructions say: answer, rest, sleep for a day, or be put off by a closed gate.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use entourage_engine::{Client, Engine, HealthReport, Kinds, NewGoal, Page};
 use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_store::{Layered, Result, Store, StoreLayer};
-use entourage_testkit::{World, WorldBuilder, quiet};
+use entourage_testkit::{LostTimers, World, WorldBuilder, quiet};
 use entourage_types::{
     Agent, AgentId, CreatedTasks, HealthAct, Kind, OnTaskEnd, Owner, Sessions, Status, Task,
 };
@@ -29,7 +29,12 @@ fn is_of_task(request: &Request) -> bool {
     request.system.starts_with("You work on one task")
 }
 
+/// A minute after this nothing wakes the agent any more: its world [loses](LostTimers) what would.
 fn rest() -> Script {
+    Script::call("wait", json!({ "seconds": 60 }))
+}
+
+fn sleep() -> Script {
     Script::call("wait", json!({ "seconds": 24 * 60 * 60 }))
 }
 
@@ -46,6 +51,7 @@ pub(super) fn mind() -> ScriptedModel {
         Some(match (is_of_task(request), last) {
             (true, Message::Output { .. }) => Ok(Script::text("Rested.")),
             (true, _) if says("Rest.") => Ok(rest()),
+            (true, _) if says("Sleep.") => Ok(sleep()),
             (true, _) if says("Be put off.") => Err(busy()),
             (true, _) => Ok(Script::text("Found it.")),
             (false, Message::User(_)) if says("Give it: ") => {
@@ -56,6 +62,7 @@ pub(super) fn mind() -> ScriptedModel {
                     .and_call("send_message", json!({ "message": "It has begun." })))
             }
             (false, Message::User(_)) if says("Rest.") => Ok(rest()),
+            (false, Message::User(_)) if says("Sleep.") => Ok(sleep()),
             (false, Message::User(_)) if says("Ask.") => {
                 Ok(Script::call("ask_user", json!({ "question": "Which?" })))
             }
@@ -86,7 +93,7 @@ pub(super) fn kinds(on_end: OnTaskEnd) -> Kinds {
 }
 
 pub(super) fn world(on_end: OnTaskEnd) -> WorldBuilder {
-    World::builder(mind()).tools(first_tools()).kinds(kinds(on_end))
+    World::builder(mind()).tools(first_tools()).kinds(kinds(on_end)).between(LostTimers)
 }
 
 /// A person at the engine at work.

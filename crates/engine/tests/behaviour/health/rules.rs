@@ -122,7 +122,7 @@ async fn a_goal_of_which_nothing_changes_for_six_hours_goes_back_to_rest() {
     let world = world(OnTaskEnd::Quiet).start().await;
     let resting = goal(&world, "Rest.").await;
     let asking = goal(&world, "Ask.").await;
-    let paused = goal(&world, "Rest.").await;
+    let paused = goal(&world, "Ask.").await;
     for goal in [resting, asking, paused] {
         in_status(&world, goal, Status::Waiting).await;
     }
@@ -162,6 +162,28 @@ async fn a_task_is_stale_after_one_hour_and_a_goal_after_three_if_the_policy_say
         world.clock().advance(SECOND);
         assert_eq!(round(&world).await, [done]);
     }
+    assert_eq!(world.audit().await, []);
+}
+
+/// A moment that is to come is no neglect, whether an agent waits for it itself or somebody who works for it does.
+///
+/// Shows: S4-R124, S4-R128, S4-R129.
+#[tokio::test]
+async fn an_agent_that_waits_for_its_time_is_not_stale() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let sleeping = goal(&world, "Sleep.").await;
+    in_status(&world, sleeping, Status::Waiting).await;
+    let (resting, task) = task(&world, "Sleep.", Status::Waiting).await;
+    person(&world).send(resting, "Rest.", None).await.unwrap();
+    in_status(&world, resting, Status::Waiting).await;
+    world.clock().advance(DAY - HOUR);
+    assert_eq!(round(&world).await, []);
+    world.clock().advance(HOUR);
+    in_status(&world, sleeping, Status::Succeeded).await;
+    in_status(&world, task.to, Status::Succeeded).await;
+    let slept = tasks(&world, resting).await.remove(0);
+    assert_eq!(slept.result, Some(TaskResult::Text("Rested.".into())));
+    assert_eq!(round(&world).await, [(resting, HealthAct::Rested)], "nothing works for it any more");
     assert_eq!(world.audit().await, []);
 }
 

@@ -70,6 +70,40 @@ async fn a_round_looks_at_a_bounded_number_of_goals_and_the_next_one_goes_on() {
     assert_eq!(reads(false).await, (vec![], first));
 }
 
+/// What one goal has that cannot be forgotten is looked at a part at a time, too.
+///
+/// Shows: S4-R127.
+#[tokio::test]
+async fn a_round_looks_at_a_bounded_number_of_tasks_of_one_goal_and_the_next_one_goes_on() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (engine, calls) = counted(&store, &world);
+    let began = world.clock().now();
+    let goal = Agent::root(Owner::local(), "goal", "", began);
+    let mut worker = goal.child("task", "", None, began);
+    worker.status = Status::Succeeded;
+    let mut commit = Commit::new(began);
+    commit.writes.extend([goal.clone(), worker.clone()].map(Write::NewAgent));
+    // What another kind did stays.
+    let stays = || Task { kind: "assistant".into(), ..ended_task(&goal, &worker) };
+    commit.writes.extend((0..6_000).map(|_| Write::record(&stays()).unwrap()));
+    commit.push(Write::record(&ended_task(&goal, &worker)).unwrap());
+    store.commit(commit).await.unwrap();
+    world.clock().advance(16 * DAY);
+    let reads = async || {
+        let before = calls.so_far();
+        let reports = engine.health_round(false).await.unwrap().reports;
+        (done(&reports), calls.so_far() - before)
+    };
+    let (found, first) = reads().await;
+    assert_eq!(found, []);
+    let (found, second) = reads().await;
+    assert_eq!(found, [(worker.id, HealthAct::Pruned)]);
+    assert!(second < first && first < 200, "{first} and {second} calls");
+    // Then it begins anew.
+    assert_eq!(reads().await, (vec![], first));
+}
+
 fn ended_task(from: &Agent, to: &Agent) -> Task {
     Task {
         id: TaskId::new(),

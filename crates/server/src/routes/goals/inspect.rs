@@ -3,8 +3,8 @@
 
 use axum::Json;
 use entourage_api::schema;
-use entourage_engine::{Client, Page as Rows};
-use entourage_types::{AgentId, TaskId};
+use entourage_engine::{Client, Error, ItemQuery, Page as Rows};
+use entourage_types::{AgentId, Item, ItemBody, Run, TaskId};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved, agent_task, goal, user_agent};
@@ -13,6 +13,9 @@ use crate::{
     state::AppState,
     views::goals::{Agentable, InspectionView},
 };
+
+/// How many items of the last run are read: enough for its last turn, if that has no calls.
+const END: u32 = 16;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new().routes(routes!(of_goal)).routes(routes!(of_task)).routes(routes!(of_user_agent))
@@ -61,7 +64,22 @@ async fn inspect(client: &Client, of: Agentable) -> Answer<InspectionView> {
     let items = client.session_items(&agent).await?;
     let set = client.metadata(&agent).await?;
     let learnings = client.learnings(of.agent).await?;
-    let last = Rows { newest_first: true, limit: 1, ..Rows::default() };
-    let run = client.runs(of.agent, last).await?.pop();
-    Ok(Json(InspectionView::new((of.sort, of.id), &agent, &items, set, learnings, run)))
+    let last_run = last_run(client, of.agent).await?;
+    Ok(Json(InspectionView::new((of.sort, of.id), &agent, &items, set, learnings, last_run)))
+}
+
+/// The last run of an agent that worked on something, with its last items: none that closed a session, which writes
+/// nothing but the summary and follows one that worked.
+async fn last_run(client: &Client, agent: AgentId) -> Result<Option<(Run, Vec<Item>)>, Error> {
+    let latest = Rows { newest_first: true, limit: 2, ..Rows::default() };
+    for run in client.runs(agent, latest).await? {
+        let end = ItemQuery { run: Some(run.id), before: Some(u64::MAX), ..ItemQuery::of(agent, 0, END) };
+        let items = client.transcript_part(end).await?;
+        let is_closing =
+            !items.is_empty() && items.iter().all(|item| matches!(item.body, ItemBody::Digest(_)));
+        if !is_closing {
+            return Ok(Some((run, items)));
+        }
+    }
+    Ok(None)
 }

@@ -9,7 +9,9 @@ use std::{
 use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
-use entourage_types::{AgentId, Event, EventBody, Item, Status, StepKey, StepStatus, TaskId};
+use entourage_types::{
+    AgentId, CallId, Event, EventBody, Item, ItemBody, Status, Step, StepKey, StepStatus, TaskId,
+};
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
@@ -213,12 +215,20 @@ impl Thread {
         }
         Ok(match body {
             EventBody::Item { item: Some(item), .. } => {
-                self.lead(item.seq).await?;
+                self.lead(Lead::Before(item.seq)).await?;
                 self.renderer.item(&item)
             }
             EventBody::Question { question } => {
-                self.lead(u64::MAX).await?;
+                self.lead(Lead::Turn(question.call)).await?;
                 self.renderer.question(&question).into_iter().collect()
+            }
+            EventBody::Step { run, key: StepKey::Tool(call), state: StepStatus::Done, .. } => {
+                self.lead(Lead::Turn(call)).await?;
+                // If its output has joined the transcript by now, the item is about to tell it.
+                let ahead = self.client.calls_ahead(run).await?;
+                let step = ahead.iter().find(|step| step.key.call() == Some(call));
+                let ended = |step: &Step| Some(self.renderer.ended(step.output()?, step.updated));
+                step.and_then(ended).unwrap_or_default()
             }
             EventBody::Step {
                 run,
@@ -242,24 +252,44 @@ impl Thread {
         })
     }
 
-    /// Has the renderer know the calls that were open before the item with this number, the first one of the stream.
-    async fn lead(&mut self, before: u64) -> Result<(), Error> {
+    /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it.
+    async fn lead(&mut self, lead: Lead) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_lead, true) {
             return Ok(());
         }
-        let end = match before {
-            u64::MAX => self.client.agent(self.of.agent).await?.items,
-            seq => seq,
+        let mut from = match lead {
+            Lead::Before(seq) => seq,
+            Lead::Turn(_) => self.client.agent(self.of.agent).await?.items,
         };
-        // From the last turn on: before it each call of earlier ones has its output.
-        let (mut lead, mut from): (VecDeque<Item>, u64) = (VecDeque::new(), end);
-        while from > 0 && !lead.iter().any(thread_messages::is_turn) {
+        let is_first = |item: &Item| match (&item.body, &lead) {
+            (ItemBody::Turn(_), Lead::Before(_)) => true,
+            (ItemBody::Turn(turn), Lead::Turn(call)) => turn.calls.iter().any(|made| made.id == *call),
+            _ => false,
+        };
+        let mut items: VecDeque<Item> = VecDeque::new();
+        while from > 0 && !items.iter().any(is_first) {
             let first = from.saturating_sub(BEFORE);
             let part = ItemQuery { before: Some(from), ..ItemQuery::of(self.of.agent, first, u32::MAX) };
-            self.client.transcript_part(part).await?.into_iter().rev().for_each(|item| lead.push_front(item));
+            self.client
+                .transcript_part(part)
+                .await?
+                .into_iter()
+                .rev()
+                .for_each(|item| items.push_front(item));
             from = first;
         }
-        lead.iter().for_each(|item| drop(self.renderer.item(item)));
+        let turn = items.iter().rposition(is_first).unwrap_or(items.len());
+        // What follows the turn of a call is about to come.
+        let known = items.iter().skip(turn).take(if matches!(lead, Lead::Turn(_)) { 1 } else { usize::MAX });
+        known.for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
+}
+
+/// What a stream begins with, which tells the calls that are open by then.
+enum Lead {
+    /// The item with this number.
+    Before(u64),
+    /// Something about this call.
+    Turn(CallId),
 }

@@ -175,12 +175,22 @@ pub(super) async fn page(
             }
         }
     }
-    if before.is_none() {
+    if renderer.has_open() {
         let asked = client.questions_of(of.agent).await?;
         asked
             .iter()
             .filter_map(|question| renderer.question(question))
             .for_each(|change| shown.update(change));
+        // Those that have ended before the others of their turn.
+        let run = items.iter().rfind(|item| is_turn(item)).map(|turn| turn.run);
+        let ahead = match run {
+            Some(run) => client.calls_ahead(run).await?,
+            None => Vec::new(),
+        };
+        let ended = ahead.iter().filter_map(|step| Some(renderer.ended(step.output()?, step.updated)));
+        ended.flatten().for_each(|change| shown.update(change));
+    }
+    if before.is_none() {
         if let Some(failing) = failing(client, &agent, &renderer).await? {
             shown.put(Change::Message(failing));
         }

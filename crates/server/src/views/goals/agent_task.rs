@@ -23,7 +23,8 @@ pub(crate) struct AgentTaskView {
     status: TaskState,
     /// What it came to, once it has.
     result: Option<String>,
-    /// Why its agent stopped, once it has: `completed` if by itself, the limit that it met, or `stalled`.
+    /// Why its agent stopped, once it has: `completed` if by itself, the limit that it met (also `stalled`, if it went
+    /// round in circles), or `stale`, if nothing of it changed for so long that it was given up.
     #[schema(value_type = Option<schema::StopReason>)]
     stop_reason: Option<StopReason>,
     /// Where it comes from.
@@ -76,7 +77,7 @@ impl AgentTaskView {
         };
         let (stop_reason, result) = match (run.and_then(|run| run.stop_reason), task.result) {
             // What its assigner was answered is no result.
-            (Some(StopReason::Stale), _) => (Some(StopReason::Stalled), None),
+            (reason @ Some(StopReason::Stale), _) => (reason, None),
             (reason, Some(TaskResult::Text(text))) => (reason, Some(text)),
             (reason, Some(TaskResult::Error(_)) | None) => (reason, None),
         };

@@ -1,7 +1,7 @@
 //! What an operator sees of an agent: what its model has read, what it does, and how its last run ended.
 
 use entourage_api::schema;
-use entourage_types::{Agent, ItemBody, Learning, LearningId, Run, RunId, Status, StopReason, Time};
+use entourage_types::{Agent, Item, ItemBody, Learning, LearningId, Run, RunId, Status, StopReason, Time};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -23,7 +23,7 @@ pub(crate) struct InspectionView {
     runtime_state: Map<String, Value>,
     /// What it has learned.
     learnings: Vec<LearningView>,
-    /// Its last run.
+    /// Its last run that worked on something: none that only closed a session.
     last_run: Option<RunView>,
 }
 
@@ -70,12 +70,12 @@ impl InspectionView {
     pub(crate) fn new(
         (r#type, id): (AgentableType, String),
         agent: &Agent,
-        items: &[entourage_types::Item],
+        items: &[Item],
         set: Map<String, Value>,
         learnings: Vec<Learning>,
-        last_run: Option<Run>,
+        last_run: Option<(Run, Vec<Item>)>,
     ) -> Self {
-        let open = last_run.as_ref().filter(|run| run.ended.is_none());
+        let open = last_run.as_ref().map(|(run, _)| run).filter(|run| run.ended.is_none());
         let mut runtime_state = set;
         runtime_state.insert("orchestrator_running".into(), Value::Bool(agent.status == Status::Running));
         let started = open.map_or(Value::Null, |run| Value::String(run.started.to_string()));
@@ -90,15 +90,15 @@ impl InspectionView {
                 updated_at: learning.updated,
             })
             .collect();
-        let last_run = last_run.map(|run| RunView::of(&run, items));
+        let last_run = last_run.map(|(run, items)| RunView::of(&run, &items));
         Self { r#type, id, llm_history: llm_history(items), runtime_state, learnings, last_run }
     }
 }
 
 impl RunView {
-    /// A run, with the items of its session. It ended by itself if its last answer called no tools.
-    pub(crate) fn of(run: &Run, items: &[entourage_types::Item]) -> Self {
-        let last = items.iter().rev().filter(|item| item.run == run.id).find_map(|item| match &item.body {
+    /// A run, with its last items. It ended by itself if its last answer called no tools.
+    fn of(run: &Run, items: &[Item]) -> Self {
+        let last = items.iter().rev().find_map(|item| match &item.body {
             ItemBody::Turn(turn) => Some(turn.calls.is_empty()),
             _ => None,
         });

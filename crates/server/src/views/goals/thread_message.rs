@@ -2,7 +2,7 @@
 
 use entourage_api::schema;
 use entourage_engine::Posted;
-use entourage_types::{CallId, FailureClass, PostId, QuestionId, Time};
+use entourage_types::{CallId, Failed, FailureClass, PostId, QuestionId, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -77,17 +77,17 @@ pub(crate) struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     pub(crate) question_id: Option<QuestionId>,
-    /// What sort of failure it was.
+    /// What sort of failure it was; with this, all that follows is given, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::FailureClass>)]
     pub(crate) error_class: Option<FailureClass>,
     /// How many attempts have failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<u32>,
-    /// When the next attempt is made.
+    /// When the next attempt is made; null if none is.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Time>)]
-    pub(crate) next_retry_at: Option<Time>,
+    pub(crate) next_retry_at: Option<Option<Time>>,
     /// Whether another attempt will be made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retryable: Option<bool>,
@@ -108,6 +108,19 @@ pub(crate) enum ActivityStatus {
     Completed,
     /// It has failed.
     Failed,
+}
+
+impl Metadata {
+    /// Of a failure, with the time of the next attempt if there is one.
+    pub(crate) fn of_failure(failed: Failed, next: Option<Time>) -> Self {
+        Self {
+            error_class: Some(failed.class),
+            attempt: Some(failed.attempts),
+            next_retry_at: Some(next),
+            retryable: Some(next.is_some()),
+            ..Self::default()
+        }
+    }
 }
 
 impl ThreadMessageView {

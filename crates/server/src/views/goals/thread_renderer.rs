@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use entourage_types::{
-    About, Author, CallId, FailureClass, Item, ItemBody, NoticeCode, Output, Question, QuestionStatus, RunId,
-    Time, ToolCall, Turn, tool_names,
+    About, Author, CallId, Failed, FailureClass, Item, ItemBody, Notice, NoticeCode, Output, Question,
+    QuestionStatus, RunId, StopReason, Time, ToolCall, Turn, tool_names,
 };
 use serde_json::Value;
 
@@ -16,6 +16,8 @@ use crate::views::chats::sent_at;
 
 /// The longest text of an activity, in characters.
 const LONGEST: usize = 80;
+/// How a failure begins after which no attempt is made.
+const PERMANENTLY: &str = "Failed permanently";
 
 /// What changes in a thread.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,11 +73,10 @@ impl ThreadRenderer {
             }
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
-            ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::Ended(_)) => {
-                let text = self.text(error_id(item.run), Source::Error, notice.text.clone(), item.at);
-                let metadata = Metadata { retryable: Some(false), ..Metadata::default() };
-                vec![Change::Message(ThreadMessageView { metadata, ..text })]
-            }
+            ItemBody::Notice(notice) => match notice.code {
+                NoticeCode::Ended(reason) => vec![Change::Message(self.failed(item, reason, notice))],
+                _ => Vec::new(),
+            },
             _ => Vec::new(),
         }
     }
@@ -85,14 +86,22 @@ impl ThreadRenderer {
     pub(crate) fn failing(&self, failing: &Failing<'_>) -> ThreadMessageView {
         let Failing { run, attempt, error, class, due, at } = failing;
         let content = format!("Attempt {attempt} failed ({error}). The next one is made at {due}.");
-        let metadata = Metadata {
-            error_class: *class,
-            attempt: Some(*attempt),
-            next_retry_at: Some(*due),
-            retryable: Some(true),
-            ..Metadata::default()
-        };
+        let failed = Failed { class: class.unwrap_or(FailureClass::Other), attempts: *attempt };
+        let metadata = Metadata::of_failure(failed, Some(*due));
         ThreadMessageView { metadata, ..self.text(error_id(*run), Source::Error, content, *at) }
+    }
+
+    /// The message about the end of a run that failed: it is the last one, also if there was one attempt alone (S4-R111).
+    fn failed(&self, item: &Item, reason: StopReason, notice: &Notice) -> ThreadMessageView {
+        // A run that met a limit, or was stopped, has not failed.
+        let is_failure = !reason.is_limit() && !matches!(reason, StopReason::Cancelled | StopReason::Stale);
+        let content = match notice.text.strip_prefix(PERMANENTLY) {
+            None if is_failure => format!("{PERMANENTLY}: {}", notice.text),
+            _ => notice.text.clone(),
+        };
+        let failed = notice.failed.unwrap_or(Failed { class: FailureClass::Other, attempts: 1 });
+        let metadata = Metadata::of_failure(failed, None);
+        ThreadMessageView { metadata, ..self.text(error_id(item.run), Source::Error, content, item.at) }
     }
 
     /// What a question about a call of the agent changes.
@@ -110,12 +119,14 @@ impl ThreadRenderer {
     }
 
     fn turn(&mut self, item: &Item, turn: &Turn) -> Vec<Change> {
-        let failed = turn.asked.as_ref().map_or(0, |asked| asked.failed.len());
+        let failed = turn.asked.as_ref().map_or(&[][..], |asked| &asked.failed);
         let mut changes = Vec::new();
-        if failed > 0 {
+        if let Some(last) = failed.last() {
             // The attempt that succeeded ends what the failed ones said.
             let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
-            let metadata = Metadata { retryable: Some(false), resolved: Some(true), ..Metadata::default() };
+            let attempts = u32::try_from(failed.len()).unwrap_or(u32::MAX);
+            let failed = Failed { class: last.class.unwrap_or(FailureClass::Other), attempts };
+            let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(failed, None) };
             changes.push(Change::Message(ThreadMessageView { metadata, ..gone }));
         }
         for call in turn.calls.iter().filter(|call| is_activity(&call.tool)) {
@@ -137,17 +148,19 @@ impl ThreadRenderer {
                 item.at,
             )));
         }
-        if is_activity(&output.tool) {
-            changes.push(Change::ToolComplete(ToolCompleteView::of(output)));
-        }
-        if let Some(mut activity) = self.open.remove(&output.call) {
-            activity.metadata.status =
-                Some(if output.error { ActivityStatus::Failed } else { ActivityStatus::Completed });
-            activity.metadata.question_id = None;
-            activity.updated_at = item.at;
-            changes.push(Change::Message(activity));
-        }
+        changes.extend(self.ended(output, item.at));
         changes
+    }
+
+    /// What the end of a call changes, whose output is in the transcript or waits for those of its turn: once, whichever
+    /// comes first.
+    pub(crate) fn ended(&mut self, output: &Output, at: Time) -> Vec<Change> {
+        let Some(mut activity) = self.open.remove(&output.call) else { return Vec::new() };
+        activity.metadata.status =
+            Some(if output.error { ActivityStatus::Failed } else { ActivityStatus::Completed });
+        activity.metadata.question_id = None;
+        activity.updated_at = at;
+        vec![Change::ToolComplete(ToolCompleteView::of(output)), Change::Message(activity)]
     }
 
     fn activity(&self, call: &ToolCall, at: Time) -> ThreadMessageView {

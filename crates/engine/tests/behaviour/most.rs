@@ -1,0 +1,136 @@
+//! How many of something an owner may have, also where two are made at the same moment.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use async_trait::async_trait;
+use entourage_engine::{Client, Engine, Error, Kinds, NewAgent, NewGoal, NewSchedule, Page};
+use entourage_llm::ScriptedModel;
+use entourage_store::{
+    Commit, Committed, Expect, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write,
+};
+use entourage_testkit::quiet;
+use entourage_types::{AgentId, EntityKind, Goal, GoalStatus, Owner, Record, Recurrence, Time, Trigger};
+use serde_json::Value;
+
+use crate::secrets::{key, keys, name};
+
+fn node(store: Arc<dyn Store>) -> Client {
+    let builder = Engine::builder(store, Arc::new(ScriptedModel::new([]))).kinds(quiet(Kinds::builtin()));
+    builder.secret_keys(Some(keys(&KEY))).build().client(Owner::local())
+}
+
+static KEY: std::sync::LazyLock<String> = std::sync::LazyLock::new(key);
+
+/// Another request of the owner that makes one more right before the first commit which counts.
+struct Meanwhile {
+    rows: MemoryStore,
+    makes: for<'a> fn(&'a Client) -> futures::future::BoxFuture<'a, ()>,
+    has_made: AtomicBool,
+}
+
+#[async_trait]
+impl StoreLayer for Meanwhile {
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> StoreResult<Committed> {
+        let counts = |expect: &Expect| matches!(expect, Expect::Version(EntityKind::COUNTER, ..));
+        if commit.expect.iter().any(counts) && !self.has_made.swap(true, Ordering::SeqCst) {
+            (self.makes)(&node(Arc::new(self.rows.handle()))).await;
+        }
+        store.commit(commit).await
+    }
+}
+
+/// A client of these rows, whose first request of those that count comes right behind another one.
+fn overtaken(
+    rows: &MemoryStore,
+    makes: for<'a> fn(&'a Client) -> futures::future::BoxFuture<'a, ()>,
+) -> Client {
+    let layer = Meanwhile { rows: rows.handle(), makes, has_made: AtomicBool::new(false) };
+    node(Arc::new(Layered::new(Arc::new(rows.handle()), layer)))
+}
+
+fn is_limit<T>(refused: &Result<T, Error>, most: u32, what: &str) -> bool {
+    matches!(refused, Err(Error::LimitReached { most: number, what: of, .. }) if (*number, *of) == (most, what))
+}
+
+#[tokio::test]
+async fn an_owner_has_a_thousand_secrets_and_not_one_more_by_two_requests_at_once() {
+    let rows = MemoryStore::default();
+    let client = node(Arc::new(rows.handle()));
+    for n in 0..999 {
+        client.set_secret(name(&format!("s{n}")), &"of eight characters".into()).await.unwrap();
+    }
+    let second = overtaken(&rows, |client| {
+        Box::pin(async {
+            drop(client.set_secret(name("other"), &"of eight characters".into()).await.unwrap())
+        })
+    });
+    let refused = second.set_secret(name("last"), &"of eight characters".into()).await;
+    assert!(is_limit(&refused, 1_000, "secrets"), "{refused:?}");
+    let told = refused.unwrap_err().to_string();
+    assert_eq!(told, "1000 secrets are the most that one can have; delete some first");
+    // One of them may be set again, and another one once there is room.
+    client.set_secret(name("s0"), &"other eight characters".into()).await.unwrap();
+    client.delete_secret(&name("s0")).await.unwrap();
+    client.set_secret(name("last"), &"of eight characters".into()).await.unwrap();
+}
+
+fn hourly(agent: AgentId) -> NewSchedule {
+    NewSchedule {
+        agent,
+        text: "Look.".into(),
+        trigger: Trigger { name: "look".into(), payload: Value::Null, schedule: None },
+        first: None,
+        recurrence: Recurrence::Every { seconds: 3600 },
+    }
+}
+
+/// A paused schedule does not count, and counts again once it goes on.
+#[tokio::test]
+async fn an_owner_has_a_thousand_active_schedules_also_where_paused_ones_go_on() {
+    let rows = MemoryStore::default();
+    let client = node(Arc::new(rows.handle()));
+    let agent = client.create(NewAgent::default(), None).await.unwrap().id;
+    let paused = client.schedule(hourly(agent), None).await.unwrap().id;
+    client.pause_schedule(paused).await.unwrap();
+    for _ in 0..999 {
+        client.schedule(hourly(agent), None).await.unwrap();
+    }
+    let second = overtaken(&rows, |client| {
+        Box::pin(async {
+            let agent = client.schedules(None, None, Page::default()).await.unwrap()[0].agent;
+            drop(client.schedule(hourly(agent), None).await.unwrap());
+        })
+    });
+    let refused = second.schedule(hourly(agent), None).await;
+    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
+    let refused = client.resume_schedule(paused).await;
+    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
+}
+
+/// Archived goals count, deleted ones do not.
+#[tokio::test]
+async fn an_owner_has_ten_thousand_goals_and_not_one_more_by_two_requests_at_once() {
+    let rows = MemoryStore::default();
+    let client = node(Arc::new(rows.handle()));
+    let new = || NewGoal { title: "Rome".into(), ..NewGoal::default() };
+    let first = client.create_goal(new(), None).await.unwrap();
+    let mut commit = Commit::new(Time::from_micros(1));
+    for _ in 0..9_998 {
+        let goal = Goal { agent: AgentId::new(), status: GoalStatus::Archived, ..first.clone() };
+        commit.push(Write::Record(goal.entity().unwrap(), None));
+    }
+    rows.commit(commit).await.unwrap();
+    let second = overtaken(&rows, |client| {
+        Box::pin(async {
+            let new = NewGoal { title: "Paris".into(), ..NewGoal::default() };
+            drop(client.create_goal(new, None).await.unwrap());
+        })
+    });
+    let refused = second.create_goal(new(), None).await;
+    assert!(is_limit(&refused, 10_000, "goals"), "{refused:?}");
+    client.delete_goal(first.agent).await.unwrap();
+    client.create_goal(new(), None).await.unwrap();
+}
