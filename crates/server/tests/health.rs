@@ -137,7 +137,7 @@ async fn a_stale_task_shows_as_completed_without_a_result_and_a_stale_goal_as_wa
         let after = shown().await;
         if is_task {
             let told = ["status", "stop_reason", "result"].map(|field| after[field].clone());
-            assert_eq!(told, [json!("completed"), json!("stale"), Value::Null]);
+            assert_eq!(told, [json!("completed"), json!("stalled"), Value::Null]);
         } else {
             assert_eq!(after["status"], "waiting");
         }

@@ -5,6 +5,8 @@ use entourage_types::{AgentId, Run, Status, StopReason, Task, TaskId, TaskResult
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Stopped;
+
 /// A task that a goal's agent, or the user agent, created.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[schema(as = AgentTask)]
@@ -23,10 +25,10 @@ pub(crate) struct AgentTaskView {
     status: TaskState,
     /// What it came to, once it has.
     result: Option<String>,
-    /// Why its agent stopped, once it has: `completed` if by itself, the limit that it met (also `stalled`, if it went
-    /// round in circles), or `stale`, if nothing of it changed for so long that it was given up.
-    #[schema(value_type = Option<schema::StopReason>)]
-    stop_reason: Option<StopReason>,
+    /// Why its agent stopped, once it has: `completed` if by itself, the limit that it met (also `circles`, if it went
+    /// round in circles), or `stalled`, if nothing of it changed for so long that it was given up.
+    #[schema(value_type = Option<String>)]
+    stop_reason: Option<Stopped>,
     /// Where it comes from.
     context_data: ContextData,
     /// When it was created.
@@ -88,7 +90,7 @@ impl AgentTaskView {
             instructions: task.instruction,
             status,
             result,
-            stop_reason,
+            stop_reason: stop_reason.map(Stopped),
             context_data: ContextData { origin_type: task.origin },
             created_at: task.created,
             updated_at: task.updated,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::{AgentableType, HistoryEntry, llm_history};
+use super::{AgentableType, HistoryEntry, Stopped, llm_history};
 
 /// What an operator sees of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -54,8 +54,8 @@ pub(crate) struct RunView {
     /// Whether it ended because the model called no more tools.
     natural_completion: bool,
     /// Why it stopped.
-    #[schema(value_type = Option<schema::StopReason>)]
-    stop_reason: Option<StopReason>,
+    #[schema(value_type = Option<String>)]
+    stop_reason: Option<Stopped>,
     /// How often the model was asked.
     iterations: u32,
     /// When it began.
@@ -106,7 +106,7 @@ impl RunView {
             id: run.id,
             status: run.status,
             natural_completion: run.stop_reason == Some(StopReason::Completed) && last == Some(true),
-            stop_reason: run.stop_reason,
+            stop_reason: run.stop_reason.map(Stopped),
             iterations: run.model_calls,
             started_at: run.started,
             ended_at: run.ended,
