@@ -2,8 +2,9 @@
 
 use std::cell::Cell;
 
+use entourage_engine::Kinds;
 use entourage_llm::{Script, ScriptedModel};
-use entourage_testkit::FakeClock;
+use entourage_testkit::{FakeClock, HeldModel};
 use entourage_types::{ApprovalRule, Verdict};
 use serde_json::{Value, json};
 
@@ -98,4 +99,22 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
         let last = [1, 2, 3].map(|at| told(at, &whole).pop());
         assert_eq!(last, ["completed", "completed", "failed"].map(|status| Some(json!(status))), "{number}");
     }
+}
+
+/// A person who stops an agent has met no failure.
+///
+/// Shows: S4-R107.
+#[tokio::test]
+async fn what_a_person_stops_is_no_failure_of_the_thread() {
+    let model = HeldModel::new(ScriptedModel::new([]));
+    let site = at_work(engine(model.clone(), &FakeClock::default(), Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    say(&site, &goal, "Look.").await;
+    model.begun().await;
+    let stop = json!({ "action": "stop" });
+    site.post(&format!("/v1/agents/{goal}/interventions"), &stop).await.expect(202);
+    at_rest(&site, &goal).await;
+    let listed = data(&site, &format!("/api/goals/{goal}/thread_messages")).await;
+    let sources: Vec<&Value> = listed.iter().map(|message| &message["source"]).collect();
+    assert_eq!(sources, ["user"], "{listed:#?}");
 }

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, GoalStatus, Intervention, PostBody, Question, Retry, Run, Status, Step,
-    StepState, Task, TaskId, Time, Wait, WaitingOn,
+    Action, Agent, AgentId, GoalStatus, Intervention, PostBody, Question, Retry, Run, Schedule,
+    ScheduleStatus, Status, Step, StepState, Task, TaskId, Time, Wait, WaitingOn,
 };
 
 use super::Client;
@@ -20,6 +20,8 @@ pub use cause::{Cause, Link, Why};
 const LONGEST: usize = 64;
 /// The most agents that are looked at where one waits for several.
 const BESIDE: usize = 16;
+/// So many schedules of an agent are looked at for one that is due.
+const SCHEDULES: u32 = 64;
 /// So many of the latest interventions are searched for the pause.
 const INTERVENTIONS: u32 = 20;
 
@@ -190,9 +192,25 @@ impl Client {
             Status::Running | Status::Queued => Ok(Some(agent.updated)),
             Status::Idle | Status::Waiting | Status::Succeeded | Status::Failed => {
                 let posts = self.inbox(agent).await?;
-                Ok(posts.iter().find(|post| ends_the_wait(&post.body)).map(|post| post.at))
+                match posts.iter().find(|post| ends_the_wait(&post.body)) {
+                    Some(post) => Ok(Some(post.at)),
+                    None if agent.status == Status::Waiting => Ok(None),
+                    None => self.overdue_since(agent).await,
+                }
             }
         }
+    }
+
+    /// Since when a schedule is due for an agent that takes it up.
+    async fn overdue_since(&self, agent: &Agent) -> Result<Option<Time>> {
+        let page = Page { limit: SCHEDULES, ..Page::default() };
+        let status = Some(ScheduleStatus::Active);
+        let active = RecordFilter::<Schedule> { status, page, ..RecordFilter::of(agent.id) };
+        let now = self.engine.now();
+        let due = self.records(active).await?.into_iter().map(|schedule| schedule.due);
+        let Some(since) = due.filter(|due| *due <= now).min() else { return Ok(None) };
+        let is_archived = self.engine.goal_status(agent).await? == Some(GoalStatus::Archived);
+        Ok((!is_archived).then_some(since))
     }
 
     /// Whether no process goes on with an open run until a person stops the agent.

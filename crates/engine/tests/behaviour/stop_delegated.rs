@@ -184,7 +184,8 @@ async fn a_stop_of_an_orchestrator_stops_its_sub_agents() {
 async fn an_agent_at_rest_says_how_many_agents_below_it_are_at_work() {
     let (world, _, [boss, long, short]) = delegated().await;
     let why = async || world.client().why(boss.id).await.unwrap().text();
-    assert_eq!(why().await, "has nothing to do");
+    let stands = "has nothing to do; below it, worker \"long\" could go on, but no process works here";
+    assert_eq!(why().await, stands);
     world.engine().advance(long.id).await.unwrap();
     assert_eq!(why().await, "has nothing to do itself; 1 agent below it is at work");
     person(&world).send(short.id, "Work.", None).await.unwrap();

@@ -9,19 +9,19 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_engine::{Cause, Clock, Engine, GoalChange, Kinds, NewGoal};
+use entourage_engine::{Cause, Clock, Engine, GoalChange, Kinds, NewGoal, NewSchedule};
 use entourage_llm::{
     Connection, Error as ModelError, Gated, Model, NoDeltas, Request, Script, ScriptedModel,
 };
 use entourage_store::{Commit, Layered, MemoryStore, Page, Result as StoreResult, Store, StoreLayer, Write};
-use entourage_testkit::{HeldModel, World, quiet};
+use entourage_testkit::{FakeClock, HeldModel, World, quiet};
 use entourage_types::{
     About, Action, Agent, Author, CallId, GoalStatus, Intervention, InterventionId, InterventionStatus,
-    OnEnd, OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Retry, Run, RunId,
-    Status, Step, StepKey, StepState, StopReason, Task, TaskId, Time, Usage, Wait, WaitingOn,
+    OnEnd, OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Recurrence, Retry, Run,
+    RunId, Status, Step, StepKey, StepState, StopReason, Task, TaskId, Time, Trigger, Usage, Wait, WaitingOn,
 };
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     gate::BothClocks,
@@ -518,4 +518,29 @@ async fn an_agent_for_which_no_place_is_free_says_how_many_are_taken() {
     for agent in [first, second, third] {
         assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
     }
+}
+
+/// Nobody is there to give an agent what its schedule has for it.
+#[tokio::test]
+async fn a_schedule_that_is_due_is_what_an_agent_at_rest_could_go_on_with() {
+    let clock = FakeClock::default();
+    let world = World::builder(ScriptedModel::new([])).clock(clock.clone()).dispatchers([]).start().await;
+    let client = world.client();
+    let goal =
+        client.create_goal(NewGoal { title: "Plants".into(), ..NewGoal::default() }, None).await.unwrap();
+    let new = NewSchedule {
+        agent: goal.agent,
+        text: "Water?".into(),
+        trigger: Trigger { name: "look".into(), payload: Value::Null, schedule: None },
+        first: Some(clock.now() + Duration::from_secs(60)),
+        recurrence: Recurrence::Once,
+    };
+    client.schedule(new, None).await.unwrap();
+    let why = async || client.why(goal.agent).await.unwrap().text();
+    assert_eq!(why().await, "has nothing to do");
+    clock.advance(Duration::from_secs(60));
+    assert_eq!(why().await, "could go on, but no process works here");
+    let archive = GoalChange { status: Some(GoalStatus::Archived), ..GoalChange::default() };
+    client.change_goal(goal.agent, archive).await.unwrap();
+    assert_eq!(why().await, "takes nothing up, because its goal is archived");
 }

@@ -97,6 +97,13 @@ impl Chat {
         talk.edited = lines.is_edited();
         if let Some(agent) = self.agent {
             let agent = talk.backend.agent(agent.find(&talk.backend).await?).await?;
+            if agent.id != agent.root && !globals.quiet {
+                let (named, root, again) = (agent.id, agent.root, globals.again());
+                out::note(format!(
+                    "note: agent {named} works for agent {root}, with which you talk; to tell agent {named} \
+                     something: entourage steer {named}{again}"
+                ));
+            }
             talk.begin(&agent, TreeStart::Before).await?;
         }
         let exit = loop {

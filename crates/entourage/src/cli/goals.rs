@@ -239,17 +239,23 @@ async fn tasks(globals: &Globals, goal: &IdInput<AgentId>, limit: u32) -> Result
     let goal = meant(&backend, goal).await?;
     let tasks = backend.goal_tasks(goal.agent, limit).await?;
     let paint = out::stdout();
-    let row = |task: &Task| {
+    if globals.json {
+        tasks.iter().try_for_each(out::json)?;
+        return Ok(Exit::Done);
+    }
+    let mut rows = Vec::with_capacity(tasks.len());
+    for task in &tasks {
         let status = ShownStatus::of(task.status, None);
         let sign = paint.status(status, describe::sign(status));
         let title = text![sign, " ", paint.bold(describe::title(&task.title))];
-        [title, paint.dim(task.to), text![task.status], text![came_to(task)]]
-    };
-    match globals.json {
-        true => tasks.iter().try_for_each(out::json)?,
-        false => table(tasks.iter().map(row).collect()).into_iter().try_for_each(out::result)?,
+        let state = match task.status.is_terminal() {
+            true => text![task.status],
+            false => text![does(&backend.why(task.to).await?.cause)],
+        };
+        rows.push([title, paint.dim(task.to), state, text![came_to(task)]]);
     }
-    if tasks.is_empty() && !globals.json && !globals.quiet {
+    table(rows).into_iter().try_for_each(out::result)?;
+    if tasks.is_empty() && !globals.quiet {
         out::note("no tasks yet: the agent of the goal creates them");
         note_chat(globals, goal.agent);
     }

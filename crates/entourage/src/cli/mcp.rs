@@ -117,6 +117,13 @@ async fn switch(globals: &Globals, named: Named, to: Option<Switch>) -> Result<E
         true => out::json(&server)?,
         false => show(&server, backend.is_at_work(None))?,
     }
+    if named.name != server.name && !server.connected && !globals.quiet {
+        out::note(format!(
+            "note: `{}` is not connected, so it is not known whether it has this tool: `entourage mcp` lists its tools \
+             while agents work",
+            server.name
+        ));
+    }
     Ok(Exit::Done)
 }
 

@@ -154,7 +154,19 @@ impl Run {
         let (root, agent) = match (&self.resume, *followed) {
             (Some(_), Some(ExistingTree { root, agent, .. })) => (root, agent),
             (None, _) => self.start(&backend, kind.as_deref(), task.as_deref().unwrap_or_default()).await?,
-            (Some(Some(agent)), None) => self.meant(&backend, agent.find(&backend).await?).await?,
+            (Some(Some(agent)), None) => {
+                let named = agent.find(&backend).await?;
+                let (root, agent) = self.meant(&backend, named).await?;
+                if task.is_some() && agent != named {
+                    let again = globals.again();
+                    return Err(Failure::usage(format!(
+                        "agent {named} works for agent {root}, which alone is talked to: `entourage run --resume \
+                         {root}{again}` with this text; to tell agent {named} something: `entourage steer \
+                         {named}{again}`"
+                    )));
+                }
+                (root, agent)
+            }
             (Some(None), None) => {
                 let root = newest_unfinished(&backend).await?;
                 (root, root)

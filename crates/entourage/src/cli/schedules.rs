@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use entourage::settings::time;
 use entourage_api::{CreateSchedule, Recurrence, Schedule};
 use entourage_types::{AgentId, ScheduleId, ScheduleStatus, Time};
-use jiff::{civil::DateTime, tz::TimeZone};
+use jiff::{Zoned, civil::DateTime, tz::TimeZone};
 use serde_json::Value;
 
 use super::{
@@ -93,7 +93,7 @@ struct Create {
     #[arg(long, value_name = "FIELDS", group = "when", requires = "zone", conflicts_with = "every")]
     cron: Option<String>,
     /// The time zone of --cron, such as Europe/Berlin or UTC
-    #[arg(long, requires = "cron")]
+    #[arg(long, requires = "cron", conflicts_with_all = ["every", "at"])]
     zone: Option<String>,
     /// Fire again and again: 90m, 12h, 7d
     #[arg(long, value_name = "TIME", group = "when", value_parser = time)]
@@ -113,6 +113,10 @@ struct Named {
 fn moment(text: &str) -> Result<Time, String> {
     if let Ok(moment) = text.parse::<Time>() {
         return Ok(moment);
+    }
+    if text.contains('[') {
+        let moment = text.parse::<Zoned>().map_err(|why| format!("`{text}` is no moment: {why}"))?;
+        return Ok(Time::from_micros(moment.timestamp().as_microsecond()));
     }
     if let Ok(clock) = text.parse::<DateTime>() {
         let moment =

@@ -1,6 +1,6 @@
 //! `entourage tail`: shows the events of a tree.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, convert::Infallible};
 
 use clap::Args;
 use entourage_api::{Event, EventBody};
@@ -8,9 +8,9 @@ use entourage_types::AgentId;
 use jiff::{Timestamp, tz::TimeZone};
 
 use super::{
-    backend::{self, Purpose, Result, Signal},
+    backend::{self, Backend, Purpose, Result, Signal},
     describe,
-    failure::Exit,
+    failure::{Exit, Failure},
     globals::Globals,
     id_input::IdInput,
     interrupt, out,
@@ -42,7 +42,8 @@ pub(crate) struct Tail {
 
 impl Tail {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let backend = backend::connect(globals, &globals.settings()?, Purpose::Read).await?;
+        let settings = globals.settings()?;
+        let backend = backend::connect(globals, &settings, Purpose::Read).await?;
         let agent = self.agent.unwrap_or(IdInput::Last).find(&backend).await?;
         let root = backend.agent(agent).await?.root;
         let members = backend.tree(root).await?.into_agents();
@@ -56,16 +57,61 @@ impl Tail {
             return Ok(Exit::Done);
         }
         let interrupt = interrupt::token();
-        let mut follow = backend.follow(root, last).await?;
+        // Whoever keeps the database open without working on it keeps others out.
+        let mut at_work = Some(backend).filter(|backend| backend.is_at_work(Some(root)));
+        let followed = async {
+            loop {
+                let backend = match at_work.take() {
+                    Some(backend) => backend,
+                    None => {
+                        note_waiting(globals);
+                        backend::come(globals, &settings, Some(root)).await?
+                    }
+                };
+                let failure = follow(&backend, root, &mut last, &mut kinds, globals).await;
+                // Another command may take its turn; a server does not end by itself.
+                if failure.who_is_gone().is_none() || backend.is_server() {
+                    return Err(failure);
+                }
+            }
+        };
+        tokio::select! {
+            failed = followed => failed,
+            () = interrupt.cancelled() => Ok(Exit::Done),
+        }
+    }
+}
+
+/// Says that nothing new comes by itself.
+fn note_waiting(globals: &Globals) {
+    if !globals.quiet {
+        let start = format!("entourage serve{}", globals.again());
+        out::note(out::stderr().dim(format!(
+            "note: nothing works on this tree; what happens is shown once something does: {start}"
+        )));
+    }
+}
+
+/// Writes the events of a tree above the last one, as they come. Returns why no more can be had.
+async fn follow(
+    backend: &Backend,
+    root: AgentId,
+    last: &mut u64,
+    kinds: &mut HashMap<AgentId, String>,
+    globals: &Globals,
+) -> Failure {
+    let mut write_next = async || -> Result<Infallible> {
+        let mut follow = backend.follow(root, *last).await?;
         loop {
-            let signal = tokio::select! {
-                signal = follow.next() => signal?,
-                () = interrupt.cancelled() => return Ok(Exit::Done),
-            };
-            if let Signal::Event(event) = signal {
-                write(&event, &mut kinds, globals)?;
+            if let Signal::Event(event) = follow.next().await? {
+                *last = event.seq;
+                write(&event, kinds, globals)?;
             }
         }
+    };
+    match write_next().await {
+        Err(failure) => failure,
+        Ok(never) => match never {},
     }
 }
 

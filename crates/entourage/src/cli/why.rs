@@ -164,7 +164,7 @@ fn what_ends(why: &Reason, over: Amount, again: &str) -> Option<String> {
         Cause::Question { question, about, .. } => {
             format!("answer with: {}", answer::command(*question, *about, again))
         }
-        Cause::Retry { .. } | Cause::Gate { .. } => format!("try now with: entourage retry {agent}{again}"),
+        Cause::Retry { .. } => format!("try now with: entourage retry {agent}{again}"),
         Cause::Room { .. } => format!("go on now with: entourage retry {agent}{again}"),
         Cause::Rest { archived: true, .. } => {
             format!("take it up again with: entourage goals unarchive {agent}{again}")
@@ -188,7 +188,12 @@ fn what_ends(why: &Reason, over: Amount, again: &str) -> Option<String> {
         Cause::Process => format!("go on with: entourage run --resume {agent}{again}"),
         Cause::Crash { .. } => format!("end its run with: entourage stop {agent}{again}"),
         Cause::Nothing => format!("repair it with: entourage jobs run{again}"),
-        Cause::Timer { .. } | Cause::Task { .. } | Cause::Place { .. } | Cause::Work | Cause::Rest { .. } => {
+        Cause::Gate { .. }
+        | Cause::Timer { .. }
+        | Cause::Task { .. }
+        | Cause::Place { .. }
+        | Cause::Work
+        | Cause::Rest { .. } => {
             return None;
         }
     })

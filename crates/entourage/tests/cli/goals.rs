@@ -76,6 +76,11 @@ fn a_goal_is_talked_about_and_its_tasks_are_listed() {
     assert!(tasks.contains("Trains  agt_"), "{tasks}");
     let listed = place.entourage(&["goals", "tasks", &agent, "--json"]).good().json();
     assert_eq!((&listed[0]["from"], &listed[0]["title"]), (&json!(agent), &json!("Trains")));
+    // The agent of the task is not talked to, and nobody else gets what it was told.
+    let worker = listed[0]["to"].as_str().expect("an id");
+    let refused = place.entourage(&["run", "--resume", worker, "More."]);
+    assert!(refused.error(2).contains(&format!("entourage steer {worker}")), "{refused:?}");
+    assert!(!place.entourage(&["show", &agent]).good().stdout.contains("More."));
 }
 
 /// What the agent says is shown before its tasks end, and then what they came to; what the engine says to the model is not.

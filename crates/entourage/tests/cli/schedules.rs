@@ -49,10 +49,18 @@ fn a_schedule_is_created_listed_and_shown() {
     for words in [&*agent, "Check in on this goal", "`30 7 * * 1-5` in Europe/Berlin", "left out 0"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    let whole = place.entourage(&["schedules", "show", "@last", "--json"]).good().json();
+    let zoned = ["--trigger", "agent_check_in", "--at", "2099-06-01T09:00[Europe/Berlin]"];
+    let zoned = create(&place, &agent, &zoned);
+    let shown = place.entourage(&["schedules", "show", &zoned, "--json"]).good().json();
+    assert_eq!(shown[0]["due"], "2099-06-01T07:00:00Z", "by the clock of that place");
+    place.entourage(&["schedules", "end", &zoned]).good();
+    let daily = ["schedules", "create", &agent, "--trigger", "look", "--text", "Look.", "--every", "1d"];
+    let refused = place.entourage(&[&daily[..], &["--zone", "Europe/Berlin"]].concat());
+    assert!(refused.error(2).contains("cannot be used with '--zone <ZONE>'"), "{refused:?}");
+    let whole = place.entourage(&["schedules", "show", &once, "--json"]).good().json();
     assert_eq!((&whole[0]["id"], &whole[0]["recurrence"]), (&json!(once), &json!({ "repeat": "once" })));
     assert_eq!(said(&["schedules", "list", &agent, "--status", "paused"]), "");
-    assert_eq!(said(&["schedules", "--json"]).lines().count(), 3);
+    assert_eq!(said(&["schedules", "--json"]).lines().count(), 4);
 }
 
 #[test]

@@ -158,6 +158,23 @@ fn tail_that_follows_a_killed_server_ends_with_an_error() {
     assert_eq!(tail.wait().expect("it ends").code(), Some(1));
 }
 
+/// Whoever waits for what happens does not keep it from happening.
+#[test]
+fn tail_waits_for_a_server_without_keeping_other_commands_out() {
+    let place = DataDir::new();
+    place.entourage(&["run", "Before", "--quiet"]).good();
+    let mut tail = spawn_command(&place, &["tail", "@last", "--follow"]);
+    let _patience = Patience::with(&tail);
+    let mut noted = BufReader::new(tail.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(noted.any(|line| line.contains("nothing works on this tree")), "it says so");
+    place.entourage(&["comment", "@last", "first"]).good();
+    let _server = Server::start(&place);
+    place.entourage(&["comment", "@last", "second"]).good();
+    let mut events = BufReader::new(tail.stdout.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(events.any(|line| line.contains("first")) && events.any(|line| line.contains("second")));
+    tail.kill().and_then(|()| tail.wait()).expect("it ends");
+}
+
 fn spawn_command(place: &DataDir, arguments: &[&str]) -> Child {
     let mut command = place.process(arguments);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

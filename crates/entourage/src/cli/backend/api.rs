@@ -98,6 +98,11 @@ impl Backend {
         self.place.works_on(tree)
     }
 
+    /// Whether a server is asked, which works on all trees until it is stopped.
+    pub(crate) fn is_server(&self) -> bool {
+        self.place.is_server()
+    }
+
     /// Stops waiting for the agents when a person ends the command. Nothing is lost.
     pub(crate) async fn leave(&self) -> OnExit {
         match &self.place {

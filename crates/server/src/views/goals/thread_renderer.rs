@@ -74,6 +74,10 @@ impl ThreadRenderer {
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
             ItemBody::Notice(notice) => match notice.code {
+                // Whoever stopped it knows; what was said of failures before is over.
+                NoticeCode::Ended(StopReason::Cancelled) => {
+                    vec![self.overcome(item, what_failed(notice))]
+                }
                 NoticeCode::Ended(reason) => vec![Change::Message(self.failed(item, reason, notice))],
                 _ => Vec::new(),
             },
@@ -85,7 +89,10 @@ impl ThreadRenderer {
     /// attempt (S4-R107, R108).
     pub(crate) fn failing(&self, failing: &Failing<'_>) -> ThreadMessageView {
         let Failing { run, attempt, error, class, due, at } = failing;
-        let content = format!("Attempt {attempt} failed ({error}). The next one is made at {due}.");
+        let content = match attempt {
+            0 => format!("Its model was not asked yet ({error}). It is asked at {due}."),
+            _ => format!("Attempt {attempt} failed ({error}). The next one is made at {due}."),
+        };
         let failed = Failed { class: class.unwrap_or(FailureClass::Other), attempts: *attempt };
         let metadata = Metadata::of_failure(failed, Some(*due));
         ThreadMessageView { metadata, ..self.text(error_id(*run), Source::Error, content, *at) }
@@ -93,14 +100,13 @@ impl ThreadRenderer {
 
     /// The message about the end of a run that failed: it is the last one, also if there was one attempt alone (S4-R111).
     fn failed(&self, item: &Item, reason: StopReason, notice: &Notice) -> ThreadMessageView {
-        // A run that met a limit, or was stopped, has not failed.
-        let is_failure = !reason.is_limit() && !matches!(reason, StopReason::Cancelled | StopReason::Stale);
+        // A run that met a limit, or was given up, has not failed.
+        let is_failure = !reason.is_limit() && reason != StopReason::Stale;
         let content = match notice.text.strip_prefix(PERMANENTLY) {
             None if is_failure => format!("{PERMANENTLY}: {}", notice.text),
             _ => notice.text.clone(),
         };
-        let failed = notice.failed.unwrap_or(Failed { class: FailureClass::Other, attempts: 1 });
-        let metadata = Metadata::of_failure(failed, None);
+        let metadata = Metadata::of_failure(what_failed(notice), None);
         ThreadMessageView { metadata, ..self.text(error_id(item.run), Source::Error, content, item.at) }
     }
 
@@ -123,11 +129,9 @@ impl ThreadRenderer {
         let mut changes = Vec::new();
         if let Some(last) = failed.last() {
             // The attempt that succeeded ends what the failed ones said.
-            let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
             let attempts = u32::try_from(failed.len()).unwrap_or(u32::MAX);
             let failed = Failed { class: last.class.unwrap_or(FailureClass::Other), attempts };
-            let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(failed, None) };
-            changes.push(Change::Message(ThreadMessageView { metadata, ..gone }));
+            changes.push(self.overcome(item, failed));
         }
         for call in turn.calls.iter().filter(|call| is_activity(&call.tool)) {
             let activity = self.activity(call, item.at);
@@ -136,6 +140,13 @@ impl ThreadRenderer {
             self.open.insert(call.id, activity);
         }
         changes
+    }
+
+    /// The message about the failures of a run once more: they are over.
+    fn overcome(&self, item: &Item, failed: Failed) -> Change {
+        let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
+        let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(failed, None) };
+        Change::Message(ThreadMessageView { metadata, ..gone })
     }
 
     fn output(&mut self, item: &Item, output: &Output) -> Vec<Change> {
@@ -184,6 +195,11 @@ impl ThreadRenderer {
     fn item_id(&self, item: &Item) -> String {
         format!("{}.{}", self.of.agent, item.seq)
     }
+}
+
+/// The attempts that a run failed of.
+fn what_failed(notice: &Notice) -> Failed {
+    notice.failed.unwrap_or(Failed { class: FailureClass::Other, attempts: 1 })
 }
 
 /// The id of the message about the failures of a run.
