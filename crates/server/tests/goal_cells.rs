@@ -102,8 +102,6 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
 }
 
 /// A person who stops an agent has met no failure.
-///
-/// Shows: S4-R107.
 #[tokio::test]
 async fn what_a_person_stops_is_no_failure_of_the_thread() {
     let model = HeldModel::new(ScriptedModel::new([]));

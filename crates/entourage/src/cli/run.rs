@@ -1,5 +1,6 @@
 //! `entourage run`: runs one task to its end.
 
+mod addressee;
 mod answers;
 
 use std::{
@@ -158,12 +159,7 @@ impl Run {
                 let named = agent.find(&backend).await?;
                 let (root, agent) = self.meant(&backend, named).await?;
                 if task.is_some() && agent != named {
-                    let again = globals.again();
-                    return Err(Failure::usage(format!(
-                        "agent {named} works for agent {root}, which alone is talked to: `entourage run --resume \
-                         {root}{again}` with this text; to tell agent {named} something: `entourage steer \
-                         {named}{again}`"
-                    )));
+                    return Err(addressee::other(named, root, &globals.again()));
                 }
                 (root, agent)
             }
