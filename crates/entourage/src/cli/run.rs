@@ -157,11 +157,8 @@ impl Run {
             (None, _) => self.start(&backend, kind.as_deref(), task.as_deref().unwrap_or_default()).await?,
             (Some(Some(agent)), None) => {
                 let named = agent.find(&backend).await?;
-                let (root, agent) = self.meant(&backend, named).await?;
-                if task.is_some() && agent != named {
-                    return Err(addressee::other(named, root, &globals.again()));
-                }
-                (root, agent)
+                let meant = self.meant(&backend, named).await?;
+                if task.is_some() { addressee::checked(meant, named, globals)? } else { meant }
             }
             (Some(None), None) => {
                 let root = newest_unfinished(&backend).await?;
