@@ -4,7 +4,7 @@ use crate::{
     chat::{cast, start},
     kit::{WorldExt, bare, first_tools},
 };
-use entourage_engine::{Client, Error, Kinds};
+use entourage_engine::{Cause, Client, Error, Kinds};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{Fault, Faults, World, plain};
@@ -180,20 +180,21 @@ async fn a_stop_of_an_orchestrator_stops_its_sub_agents() {
     is_stopped(&world, &chat).await;
 }
 
+/// Of what stands still below an agent at rest, what nobody works on is named before what waits for its time.
 #[tokio::test]
-async fn an_agent_at_rest_says_how_many_agents_below_it_are_at_work() {
-    let (world, _, [boss, long, short]) = delegated().await;
-    let why = async || world.client().why(boss.id).await.unwrap().text();
-    let stands = "has nothing to do; below it, worker \"long\" could go on, but no process works here";
-    assert_eq!(why().await, stands);
+async fn an_agent_at_rest_leads_to_what_stands_still_below_it() {
+    let (world, _, [boss, long, _]) = delegated().await;
+    let stands = async || {
+        let why = world.client().why(boss.id).await.unwrap();
+        let last = why.chain().last().unwrap().clone();
+        (last.title, last.cause)
+    };
+    assert_eq!(stands().await, ("long".to_owned(), Cause::Process));
     world.engine().advance(long.id).await.unwrap();
-    assert_eq!(why().await, "has nothing to do itself; 1 agent below it is at work");
-    person(&world).send(short.id, "Work.", None).await.unwrap();
-    settle(&world, &short).await;
+    assert_eq!(stands().await, ("short".to_owned(), Cause::Process));
     settle(&world, &boss).await;
-    person(&world).send(short.id, "Work.", None).await.unwrap();
-    world.engine().advance(short.id).await.unwrap();
-    assert_eq!(why().await, "has nothing to do itself; 2 agents below it are at work");
+    let (title, cause) = stands().await;
+    assert!(title == "long" && matches!(cause, Cause::Timer { .. }), "{title}: {cause:?}");
     stop(&world, &boss).await.unwrap();
 }
 
