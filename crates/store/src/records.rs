@@ -160,7 +160,7 @@ impl dyn Store + '_ {
     /// Returns those records of a page that are wanted, by what is known of them before they are decoded.
     ///
     /// # Errors
-    /// As [`Self::records`].
+    /// As for all records of a page.
     pub async fn records_where<R: Record>(
         &self,
         scope: &Scope,
