@@ -57,7 +57,7 @@ impl Tail {
             return Ok(Exit::Done);
         }
         let interrupt = interrupt::token();
-        // Whoever keeps the database open without working on it keeps others out.
+        // A process that keeps the database open without working on it keeps others out.
         let mut at_work = Some(backend).filter(|backend| backend.is_at_work(Some(root)));
         let followed = async {
             loop {

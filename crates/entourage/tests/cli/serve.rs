@@ -158,7 +158,7 @@ fn tail_that_follows_a_killed_server_ends_with_an_error() {
     assert_eq!(tail.wait().expect("it ends").code(), Some(1));
 }
 
-/// Whoever waits for what happens does not keep it from happening.
+/// A command that waits for events does not keep another one from causing them.
 #[test]
 fn tail_waits_for_a_server_without_keeping_other_commands_out() {
     let place = DataDir::new();

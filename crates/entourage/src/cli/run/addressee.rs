@@ -1,4 +1,4 @@
-//! Whom a text is for.
+//! The agent that a text on the command line is addressed to.
 
 use entourage_types::AgentId;
 

@@ -74,7 +74,7 @@ impl ThreadRenderer {
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
             ItemBody::Notice(notice) => match notice.code {
-                // Whoever stopped it knows; what was said of failures before is over.
+                // The person who stopped it knows; failed attempts before that no longer matter.
                 NoticeCode::Ended(StopReason::Cancelled) => {
                     vec![self.overcome(item, what_failed(notice))]
                 }
