@@ -101,6 +101,38 @@ pub enum ItemBody {
         #[serde(skip_serializing_if = "Option::is_none")]
         details: Option<Value>,
     },
+    /// Calls that the code of a call makes.
+    SubCalls {
+        /// The call whose code makes them.
+        #[schema(value_type = schema::CallId)]
+        of: CallId,
+        /// The calls, in the order in which the code makes them.
+        calls: Vec<ToolCall>,
+    },
+    /// What one call of code returned to the code.
+    SubOutput {
+        /// The call whose code made it.
+        #[schema(value_type = schema::CallId)]
+        of: CallId,
+        /// The call of the code.
+        #[schema(value_type = schema::CallId)]
+        call: CallId,
+        /// The tool's name.
+        tool: String,
+        /// The text that the code reads.
+        text: String,
+        /// Whether the call failed; left out when it did not.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        #[schema(required = false)]
+        error: bool,
+        /// Its effect; left out if it has none beyond its text.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<schema::OutputEffect>)]
+        effect: Option<OutputEffect>,
+        /// What a client may show beside the text, in the tool's own format.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        details: Option<Value>,
+    },
     /// A named decision of the model.
     Decision {
         /// The decision's name.
@@ -312,6 +344,14 @@ impl From<types::ItemBody> for ItemBody {
             types::ItemBody::Output(types::Output { call, tool, text, error, effect, details }) => {
                 let effect = effect.map(OutputEffect::from);
                 Self::Output { call, tool, text, error, effect, details }
+            }
+            types::ItemBody::SubCalls(types::SubCalls { of, calls }) => {
+                Self::SubCalls { of, calls: calls.into_iter().map(ToolCall::from).collect() }
+            }
+            types::ItemBody::SubOutput(types::SubOutput { of, output }) => {
+                let types::Output { call, tool, text, error, effect, details } = output;
+                let effect = effect.map(OutputEffect::from);
+                Self::SubOutput { of, call, tool, text, error, effect, details }
             }
             types::ItemBody::Decision(types::Decision {
                 name,

@@ -1,7 +1,8 @@
 //! Steps of runs.
 
 use entourage_types::{
-    self as types, About, Checkpoint, Intent, QuestionId, RunId, StepKey, StepState, StepStatus, TaskId, Time,
+    self as types, About, CallId, Checkpoint, Intent, QuestionId, RunId, StepKey, StepState, StepStatus,
+    TaskId, Time,
 };
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -107,6 +108,9 @@ pub enum WaitsFor {
     /// The results of all these tasks.
     #[schema(value_type = Vec<schema::TaskId>)]
     Tasks(Vec<TaskId>),
+    /// The outputs of all calls of one of these groups, which its code has made.
+    #[schema(value_type = Vec<Vec<schema::CallId>>)]
+    SubCalls(Vec<Vec<CallId>>),
     /// This moment.
     #[schema(value_type = schema::Time)]
     Until(Time),
@@ -120,6 +124,7 @@ impl From<types::Wait> for WaitsFor {
             }
             types::Wait::Task { task, .. } | types::Wait::HandedOver { task, .. } => Self::Task(task),
             types::Wait::Join { tasks } => Self::Tasks(tasks),
+            types::Wait::SubCalls { groups } => Self::SubCalls(groups),
             types::Wait::Until { until } => Self::Until(until),
         }
     }

@@ -2,14 +2,17 @@
 //! byte-identical until the kinds or tools change.
 
 mod offer;
+mod offered_tool;
+
+pub(crate) use offered_tool::OfferedTool;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::{BTreeMap, HashMap, HashSet},
     num::NonZeroUsize,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
-use entourage_tools::{Address, ArgumentValidator, Caller, Error as ToolError, Tool, Toolbox};
+use entourage_tools::{Address, Caller, Error as ToolError, Tool, Toolbox};
 use entourage_types::{
     Agent, ApprovalRule, Effect, Item, Kind, Owner, ResultSource, Sha256, Switches, ToolCall, ToolSpec,
     WorksFor, is_tool_of, tool_names,
@@ -19,7 +22,6 @@ use serde_json::Value;
 
 use crate::{
     Kinds,
-    approval::{concerns, holds},
     kinds::pattern,
     prompt::{is_cut, of_tools},
     servers::{ConnectionState, OwnerServer},
@@ -107,22 +109,12 @@ pub(crate) struct Toolset {
     /// The digest under which the list is stored.
     pub(crate) sha256: Sha256,
     tools: HashMap<String, OfferedTool>,
+    /// The tools beside these that the code of a call may call.
+    of_code: HashMap<String, OfferedTool>,
     kind: Arc<Kind>,
     /// The MCP servers whose tools are not known now, and why.
     away: Vec<(String, Option<String>)>,
     switches: Switches,
-}
-
-/// One tool on offer.
-pub(crate) struct OfferedTool {
-    pub(crate) tool: Arc<dyn Tool>,
-    /// The effect of its calls, as the kind declares it, or else the tool.
-    pub(crate) effect: Effect,
-    /// The JSON schema of its arguments.
-    pub(crate) parameters: Value,
-    checker: ArgumentValidator,
-    /// The kind's approval rules that may hold a call back.
-    rules: Vec<Arc<ApprovalRule>>,
 }
 
 impl Toolsets {
@@ -250,26 +242,23 @@ impl Toolsets {
             // one which does leaves the tools as they are, and the provider's cache with them; but not for a kind
             // that reads its latest messages alone, whose requests begin anew each time.
             let may_have_cuts = has_cuts || (!specs.is_empty() && kind.context.messages.is_none());
-            let caller = Caller { kind, peers: &peers, works_for, has_sessions, may_have_cuts };
-            let Some(offer) = tool.offer(&caller) else { continue };
-            let spec = ToolSpec { source: tool.source(), ..offer };
-            match ArgumentValidator::new(&spec) {
-                Ok(checker) => {
-                    let effect = declared(kind, &spec.name).unwrap_or_else(|| tool.effect());
-                    let concerned = rules.iter().filter(|rule| concerns(rule, &spec.name, effect));
-                    let offered = OfferedTool {
-                        tool: Arc::clone(tool),
-                        effect,
-                        parameters: spec.parameters.clone(),
-                        checker,
-                        rules: concerned.cloned().collect(),
-                    };
-                    tools.insert(spec.name.clone(), offered);
-                    specs.push(spec);
-                }
-                Err(error) => tracing::warn!(tool = tool.name(), %error, "a tool is left out"),
+            let caller =
+                Caller { kind, peers: &peers, works_for, has_sessions, by_code: false, may_have_cuts };
+            if let Some((spec, offered)) = OfferedTool::of(tool, &caller, &rules) {
+                tools.insert(spec.name.clone(), offered);
+                specs.push(spec);
             }
         }
+        let comes_with: HashSet<&str> =
+            tools.values().flat_map(|offered| offered.tool.comes_with().iter().copied()).collect();
+        let caller =
+            Caller { kind, peers: &peers, works_for, has_sessions, by_code: true, may_have_cuts: false };
+        let beside = all.iter().copied().filter(|tool| comes_with.contains(tool.name()));
+        let beside = beside.filter(|tool| !tools.contains_key(tool.name()) && !is_withheld(tool.name()));
+        let of_code: HashMap<String, OfferedTool> = beside
+            .filter_map(|tool| OfferedTool::of(tool, &caller, &rules))
+            .map(|(spec, offered)| (spec.name, offered))
+            .collect();
         specs.sort_by_key(|spec: &ToolSpec| place(kind, &spec.name));
         let weight =
             |spec: &ToolSpec| spec.name.len() + spec.description.len() + spec.parameters.to_string().len();
@@ -280,17 +269,14 @@ impl Toolsets {
         let away = away.into_iter().map(|server| (server, None)).chain(of_owner).collect();
         let (kind, switches) = (Arc::clone(kind), key.switches.clone());
         let (weight, sha256) = (specs.iter().map(weight).sum(), of_tools(&specs));
-        Toolset { weight, sha256, specs: specs.into(), tools, kind, away, switches }
+        Toolset { weight, sha256, specs: specs.into(), tools, of_code, kind, away, switches }
     }
 }
 
 impl Toolset {
     /// Returns the tool that a call names, if it is offered and the arguments fit.
     pub(crate) fn allowed(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
-        let offered = self.named(tool)?;
-        let renamed = offered.tool.renamed(arguments);
-        offered.checker.check(renamed.as_ref().unwrap_or(arguments))?;
-        Ok(offered)
+        self.named(tool)?.checked(arguments)
     }
 
     /// Returns the tool that a call names, if it is offered.
@@ -314,6 +300,19 @@ impl Toolset {
         self.tools.get(tool).ok_or_else(missing)
     }
 
+    /// Returns the tool that the code of a call names, if such code may call it and the arguments fit.
+    pub(crate) fn allowed_to_code(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
+        let offered = match self.of_code.get(tool) {
+            Some(offered) => offered,
+            None => self.named(tool)?,
+        };
+        if offered.tool.answers() || !offered.tool.comes_with().is_empty() {
+            let what = if offered.tool.answers() { "ends the work" } else { "runs code itself" };
+            return Err(ToolError::NotAllowed(format!("code cannot call `{tool}`, which {what}")));
+        }
+        offered.checked(arguments)
+    }
+
     /// Whether a call gives the run's answer.
     pub(crate) fn answers(&self, call: &ToolCall) -> bool {
         let answers = self.tools.get(&call.tool).is_some_and(|offered| offered.tool.answers());
@@ -322,12 +321,17 @@ impl Toolset {
 
     /// Returns the JSON schema of a tool's arguments; one that allows anything, if the tool is not offered.
     pub(crate) fn parameters(&self, tool: &str) -> Value {
-        self.tools.get(tool).map_or_else(|| true.into(), |offered| offered.parameters.clone())
+        self.find(tool).map_or_else(|| true.into(), |offered| offered.parameters.clone())
     }
 
     /// Returns the effect of a tool's calls, if the tool is offered.
     pub(crate) fn effect(&self, tool: &str) -> Option<Effect> {
-        self.tools.get(tool).map(|offered| offered.effect)
+        self.find(tool).map(|offered| offered.effect)
+    }
+
+    /// Returns a tool that the model, or code, may call.
+    pub(crate) fn find(&self, tool: &str) -> Option<&OfferedTool> {
+        self.tools.get(tool).or_else(|| self.of_code.get(tool))
     }
 
     pub(crate) fn has(&self, name: &str) -> bool {
@@ -338,13 +342,6 @@ impl Toolset {
         let mut names: Vec<&str> = self.specs.iter().map(|spec| spec.name.as_str()).collect();
         names.sort_unstable();
         names.join(", ")
-    }
-}
-
-impl OfferedTool {
-    /// Returns the approval rules that hold back a call with these arguments.
-    pub(crate) fn rules(&self, arguments: &Value) -> impl Iterator<Item = &Arc<ApprovalRule>> {
-        self.rules.iter().filter(|rule| holds(rule, arguments))
     }
 }
 

@@ -6,7 +6,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use entourage_types::{Agent, AgentId, DecisionOutcome, Item, ItemBody, OutputEffect, Time};
+use entourage_types::{
+    Agent, AgentId, DecisionOutcome, Item, ItemBody, OutputEffect, SubOutput, Time, ToolCall,
+};
 use lru::LruCache;
 use serde_json::Value;
 
@@ -106,20 +108,22 @@ fn weight(items: &[Item]) -> usize {
     items.iter().map(|item| ITEM + of_body(&item.body)).sum()
 }
 
+fn of_calls(calls: &[ToolCall]) -> usize {
+    calls.iter().map(|call| ITEM + call.tool.len() + of_value(&call.arguments)).sum()
+}
+
 fn of_body(body: &ItemBody) -> usize {
     match body {
         ItemBody::Message(message) => message.text.len(),
-        ItemBody::Turn(turn) => {
-            let calls = turn.calls.iter().map(|call| ITEM + call.tool.len() + of_value(&call.arguments));
-            turn.text.len() + calls.sum::<usize>()
-        }
-        ItemBody::Output(output) => {
+        ItemBody::Turn(turn) => turn.text.len() + of_calls(&turn.calls),
+        ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => {
             let effect = match &output.effect {
                 Some(OutputEffect::Answer(text) | OutputEffect::Said(text)) => text.len(),
                 _ => 0,
             };
             output.text.len() + effect + output.details.as_ref().map_or(0, of_value)
         }
+        ItemBody::SubCalls(made) => of_calls(&made.calls),
         ItemBody::Decision(decision) => {
             let prompt = decision
                 .prompt

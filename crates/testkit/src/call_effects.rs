@@ -63,6 +63,7 @@ pub(crate) fn call_effects<'a>(
 ) -> BTreeMap<String, CallEffects> {
     let turns = items.into_iter().filter_map(|item| match &item.body {
         ItemBody::Turn(turn) => Some(&turn.calls),
+        ItemBody::SubCalls(made) => Some(&made.calls),
         _ => None,
     });
     let names: BTreeMap<CallId, String> =

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use entourage_types::{Item, ItemBody};
+use entourage_types::{Item, ItemBody, SubOutput, ToolCall};
 
 use crate::audit::well_formed;
 
@@ -26,13 +26,13 @@ pub(crate) fn lines(items: &[Item]) -> Vec<String> {
 fn line(body: &ItemBody) -> String {
     match body {
         ItemBody::Message(message) => format!("message: {}", message.text),
-        ItemBody::Turn(turn) => {
-            let calls: Vec<String> =
-                turn.calls.iter().map(|call| format!("{}{}", call.tool, call.arguments)).collect();
-            format!("turn: {}[{}]", turn.text, calls.join(" "))
-        }
+        ItemBody::Turn(turn) => format!("turn: {}[{}]", turn.text, of_calls(&turn.calls)),
         ItemBody::Output(output) => {
             format!("output{}: {}", if output.error { "!" } else { "" }, output.text)
+        }
+        ItemBody::SubCalls(made) => format!("code: [{}]", of_calls(&made.calls)),
+        ItemBody::SubOutput(SubOutput { output, .. }) => {
+            format!("to code{}: {}", if output.error { "!" } else { "" }, output.text)
         }
         ItemBody::Decision(decision) => format!("decision: {}", decision.outcome),
         ItemBody::Notice(notice) => {
@@ -45,6 +45,10 @@ fn line(body: &ItemBody) -> String {
             format!("context: {}", texts.join(" "))
         }
     }
+}
+
+fn of_calls(calls: &[ToolCall]) -> String {
+    calls.iter().map(|call| format!("{}{}", call.tool, call.arguments)).collect::<Vec<_>>().join(" ")
 }
 
 /// The text with each id replaced by its noun and the index of its first occurrence.

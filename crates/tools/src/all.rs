@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::{
-    AskUser, CreateDocument, CreateNote, CreateTask, EditDocument, FetchSettings, FetchUrl, Files,
-    FilesSettings, FinalAnswer, ListDocuments, ListFiles, ListGoals, McpSettings, Owners, ReactivateAgent,
-    ReadDocument, ReadFile, ReadGoal, ReadOutput, RetireLearning, RewriteDocument, SaveLearning,
-    SearchAgentHistory, SearchDocuments, SearchNotes, SearchSettings, SendMessage, SpawnAgent, Toolbox,
-    UpdateLearning, Wait, WebSearch,
+    AskUser, CreateDocument, CreateNote, CreateTask, EditDocument, Emit, FetchSettings, FetchUrl, Files,
+    FilesSettings, FinalAnswer, Fork, ListDocuments, ListFiles, ListGoals, McpSettings, Owners,
+    ReactivateAgent, ReadDocument, ReadFile, ReadGoal, ReadOutput, RetireLearning, RewriteDocument,
+    SaveLearning, SearchAgentHistory, SearchDocuments, SearchNotes, SearchSettings, SendMessage, SpawnAgent,
+    Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
 /// Settings of the engine's tools.
@@ -53,6 +53,8 @@ pub fn builtin(settings: Settings) -> Toolbox {
         .with(ListGoals)
         .with(ReadGoal)
         .with(AskUser)
+        .with(Fork)
+        .with(Emit)
         .with(FinalAnswer)
         .with(Wait)
         .with(CreateNote)

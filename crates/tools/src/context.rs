@@ -5,7 +5,7 @@ use std::sync::Arc;
 use entourage_types::{AgentId, CallId, Effect, Kind, Owner, Time, WorksFor};
 use tokio_util::sync::CancellationToken;
 
-use crate::Reader;
+use crate::{Reader, SubCallRecord};
 
 /// The environment of a call.
 #[derive(Clone)]
@@ -28,6 +28,8 @@ pub struct Context {
     pub now: Time,
     /// Reads what is stored for the caller.
     pub reader: Arc<dyn Reader>,
+    /// What is on record of the calls that the code of this call has made.
+    pub sub_calls: SubCallRecord,
     /// Cancelled when the call must stop; dropping the call's future means the same.
     pub cancel: CancellationToken,
 }

@@ -7,6 +7,7 @@ mod address;
 mod agents;
 mod all;
 mod arguments;
+mod code;
 mod context;
 mod documents;
 mod error;
@@ -19,6 +20,7 @@ mod notes;
 mod outcome;
 mod owners;
 mod reader;
+mod sub_calls;
 mod tls;
 mod tool;
 mod web;
@@ -30,6 +32,7 @@ pub use agents::{
 };
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
+pub use code::{Emit, Fork, ForkArguments};
 pub use context::Context;
 pub use documents::{
     CreateDocument, DocumentEdit, DocumentWrite, EditDocument, ListDocuments, ReadDocument, RewriteDocument,
@@ -49,6 +52,7 @@ pub use notes::{CreateNote, SearchNotes};
 pub use outcome::{Ask, Delegate, Done, Outcome, Target};
 pub use owners::Owners;
 pub use reader::{Reader, RecordQuery, RecordScope, find};
+pub use sub_calls::{CodeCalls, SubCall, SubCallRecord};
 pub use tool::{Caller, Tool, Toolbox};
 pub use web::{
     AllowedHost, FetchApproval, FetchSettings, FetchUrl, SearchBackend, SearchDetails, SearchHit,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use entourage_types::{AgentId, OnEnd, QuestionId, Record, RecordWrite};
 use serde_json::Value;
 
-use crate::{DocumentEdit, Error, Result};
+use crate::{CodeCalls, DocumentEdit, Error, Result};
 
 /// The result of a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ pub enum Outcome {
     Delegate(Delegate),
     /// The call stays open until this much time has passed.
     Await(Duration),
+    /// The call's code makes calls of its own, and goes on once one of those that it waits for has its output.
+    Calls(CodeCalls),
 }
 
 /// The result of a completed call.
@@ -39,6 +41,8 @@ pub struct Done {
     pub said: Option<String>,
     /// The answer of the run, which ends after this turn.
     pub answer: Option<String>,
+    /// A text for those who watch the run; no model reads it.
+    pub progress: Option<String>,
 }
 
 /// A question to a person.
@@ -70,6 +74,11 @@ pub enum Target {
     New {
         /// The kind.
         kind: String,
+        /// Its purpose, in a few words.
+        title: String,
+    },
+    /// A new agent of the caller's own kind.
+    Same {
         /// Its purpose, in a few words.
         title: String,
     },

@@ -29,6 +29,12 @@ pub trait Tool: Send + Sync + 'static {
         false
     }
 
+    /// The tools that come with a tool that runs code: the code may call them, whether the kind lists them or not,
+    /// beside those that the kind lists. None for any other tool.
+    fn comes_with(&self) -> &[&str] {
+        &[]
+    }
+
     /// The source of its results. Private by default.
     fn source(&self) -> ResultSource {
         ResultSource::Private
@@ -70,6 +76,8 @@ pub struct Caller<'a> {
     pub works_for: WorksFor,
     /// Whether it has closed sessions.
     pub has_sessions: bool,
+    /// Whether the caller is code, and not a model: the code of a tool that [comes with](Tool::comes_with) this one.
+    pub by_code: bool,
     /// Whether something in its session is, or may become, too long to show whole.
     pub may_have_cuts: bool,
 }

@@ -85,7 +85,8 @@ fn history_tools_are_offered_only_if_there_is_something_to_read() {
     let kind = kind("helper", &[]);
     let offered = |has_sessions, may_have_cuts| {
         let works_for = WorksFor::Person;
-        let caller = Caller { kind: &kind, peers: &[], works_for, has_sessions, may_have_cuts };
+        let caller =
+            Caller { kind: &kind, peers: &[], works_for, has_sessions, by_code: false, may_have_cuts };
         (SearchAgentHistory.offer(&caller).is_some(), ReadOutput.offer(&caller).is_some())
     };
     assert_eq!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_tools::{
     ArgumentValidator, Caller, Context, Done, Effect, Error, Outcome, Reader, RecordQuery, RecordScope,
-    Result, Tool,
+    Result, SubCallRecord, Tool,
 };
 use entourage_types::{
     AgentId, CallId, Entity, EntityKind, Kind, Owner, Record, Reply, Time, ToolSpec, WorksFor,
@@ -88,6 +88,7 @@ pub(crate) fn context(kind: Kind, is_of_person: bool) -> Context {
         kind: Arc::new(kind),
         now: Time::from_micros(0),
         reader: Arc::new(Shelf::default()),
+        sub_calls: SubCallRecord::default(),
         cancel: CancellationToken::new(),
     }
 }
@@ -99,6 +100,7 @@ pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_of_person: bool) -> Optio
         peers: &peers,
         works_for: counterpart(is_of_person),
         has_sessions: true,
+        by_code: false,
         may_have_cuts: true,
     })
 }

@@ -176,6 +176,20 @@ id!(
     /// because it is also the idempotency key that the tool receives.
     CallId, "call", "cal"
 );
+impl CallId {
+    /// The id of the call with this number, from 0, that the code of this call makes: the same whenever the code
+    /// runs. It sorts between the calls made before this one and those made after it, in the order of the numbers.
+    #[must_use]
+    pub fn sub_call(self, number: u16) -> Self {
+        let (time, random) = self.0.as_u64_pair();
+        // The mix of SplitMix64.
+        let mixed = (random ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let noise = (mixed ^ (mixed >> 27)) >> 18;
+        Self(Uuid::from_u64_pair(time, (1 << 63) | (u64::from(number) << 46) | noise))
+    }
+}
+
 id!(
     /// A note.
     NoteId, "note", "nte"
@@ -212,6 +226,17 @@ mod tests {
         let wrong = RunId::new().to_string().parse::<AgentId>();
         assert!(wrong.is_err_and(|e| e.to_string().contains("agent id")));
         assert!("agt_".parse::<AgentId>().is_err());
+    }
+
+    #[test]
+    fn calls_of_code_have_ids_of_their_own_that_sort_behind_earlier_calls_and_by_number() {
+        let calls = [CallId::new(), CallId::new()];
+        let subs: Vec<CallId> = (0..300).map(|number| calls[1].sub_call(number)).collect();
+        assert!(subs.is_sorted() && subs.iter().collect::<std::collections::HashSet<_>>().len() == 300);
+        assert_eq!(subs[7], calls[1].sub_call(7));
+        assert!(subs.iter().all(|sub| *sub > calls[0] && !calls.contains(sub)));
+        assert!((0..300).all(|number| calls[0].sub_call(number) != calls[1].sub_call(number)));
+        assert_eq!(subs[0].uuid().get_version_num(), 7);
     }
 
     #[test]

@@ -39,6 +39,10 @@ pub enum ItemBody {
     Turn(Turn),
     /// What one call returned.
     Output(Output),
+    /// Calls that the code of a call makes. No model reads them, nor their outputs.
+    SubCalls(SubCalls),
+    /// What one of these returned.
+    SubOutput(SubOutput),
     /// A decision of the model.
     Decision(Decision),
     /// A remark of the engine: a limit that was reached, a failure.
@@ -168,6 +172,26 @@ pub struct Output {
     pub details: Option<Value>,
 }
 
+/// Calls that the code of a call makes: the code goes on when those that it waits for have outputs. The ids are
+/// those of [`CallId::sub_call`], so that code which runs again finds its calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubCalls {
+    /// The call whose code makes them.
+    pub of: CallId,
+    /// The calls, in the order in which the code makes them.
+    pub calls: Vec<ToolCall>,
+}
+
+/// What a call of code returned.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SubOutput {
+    /// The call whose code made it.
+    pub of: CallId,
+    /// What it returned.
+    #[serde(flatten)]
+    pub output: Output,
+}
+
 /// What an output means for the run of its call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -274,6 +298,12 @@ impl From<Output> for ItemBody {
     }
 }
 
+impl From<SubOutput> for ItemBody {
+    fn from(output: SubOutput) -> Self {
+        Self::SubOutput(output)
+    }
+}
+
 impl From<Notice> for ItemBody {
     fn from(notice: Notice) -> Self {
         Self::Notice(notice)
@@ -287,6 +317,12 @@ impl From<Decision> for ItemBody {
 }
 
 impl ItemBody {
+    /// Whether it is of the code of a call, which only that code reads.
+    #[must_use]
+    pub const fn is_of_code(&self) -> bool {
+        matches!(self, Self::SubCalls(_) | Self::SubOutput(_))
+    }
+
     /// The name of the variant in storage.
     #[must_use]
     pub const fn type_name(&self) -> &'static str {
@@ -294,6 +330,8 @@ impl ItemBody {
             Self::Message(_) => "message",
             Self::Turn(_) => "turn",
             Self::Output(_) => "output",
+            Self::SubCalls(_) => "sub_calls",
+            Self::SubOutput(_) => "sub_output",
             Self::Decision(_) => "decision",
             Self::Notice(_) => "notice",
             Self::Digest(_) => "digest",
@@ -310,6 +348,8 @@ impl ItemBody {
             Self::Message(body) => serde_json::to_string(body),
             Self::Turn(body) => serde_json::to_string(body),
             Self::Output(body) => serde_json::to_string(body),
+            Self::SubCalls(body) => serde_json::to_string(body),
+            Self::SubOutput(body) => serde_json::to_string(body),
             Self::Decision(body) => serde_json::to_string(body),
             Self::Notice(body) => serde_json::to_string(body),
             Self::Digest(body) => serde_json::to_string(body),
@@ -326,6 +366,8 @@ impl ItemBody {
             "message" => Self::Message(serde_json::from_str(json)?),
             "turn" => Self::Turn(serde_json::from_str(json)?),
             "output" => Self::Output(serde_json::from_str(json)?),
+            "sub_calls" => Self::SubCalls(serde_json::from_str(json)?),
+            "sub_output" => Self::SubOutput(serde_json::from_str(json)?),
             "decision" => Self::Decision(serde_json::from_str(json)?),
             "notice" => Self::Notice(serde_json::from_str(json)?),
             "digest" => Self::Digest(serde_json::from_str(json)?),

@@ -121,7 +121,9 @@ pub use id::{
     WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
-pub use item::{Author, Digest, Item, ItemBody, Message, Output, OutputEffect, ToolCall, Turn};
+pub use item::{
+    Author, Digest, Item, ItemBody, Message, Output, OutputEffect, SubCalls, SubOutput, ToolCall, Turn,
+};
 pub use job_run::{JobRun, JobRunStatus};
 pub use kind::{InDoubt, Input, Kind, OnLimit, Reply};
 pub use learning::{Learning, LearningStatus};

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    About, AgentId, Asked, Effect, FailedTry, ModelUse, OnEnd, Output, QuestionId, RunId, Shortage, StepKey,
-    TaskId, Time, Verdict, WakeupId, status::words,
+    About, AgentId, Asked, CallId, Effect, FailedTry, ModelUse, OnEnd, Output, QuestionId, RunId, Shortage,
+    StepKey, TaskId, Time, Verdict, WakeupId, status::words,
 };
 
 /// One durable unit of a run. Its key is stable, so that the engine replays it from its record
@@ -101,6 +101,11 @@ pub enum Wait {
     Join {
         /// The tasks.
         tasks: Vec<TaskId>,
+    },
+    /// The outputs of all calls of one of these groups, which the code of the call has made.
+    SubCalls {
+        /// The ids of the calls, by group.
+        groups: Vec<Vec<CallId>>,
     },
     /// A moment in time.
     Until {
@@ -239,7 +244,9 @@ impl StepState {
             Self::Open(Wait::Question(question)) => question.due.map(|(due, id)| (due, Some(id))),
             Self::Started
             | Self::Done(_)
-            | Self::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => None,
+            | Self::Open(
+                Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. } | Wait::SubCalls { .. },
+            ) => None,
         }
     }
 

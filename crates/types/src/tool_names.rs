@@ -11,10 +11,14 @@ pub const CREATE_NOTE: &str = "create_note";
 pub const CREATE_TASK: &str = "create_task";
 /// The tool that changes sections of a document.
 pub const EDIT_DOCUMENT: &str = "edit_document";
+/// The function of code that reports to those who watch.
+pub const EMIT: &str = "emit";
 /// The tool that opens a page of the web.
 pub const FETCH_URL: &str = "fetch_url";
 /// The tool that gives the answer of a run.
 pub const FINAL_ANSWER: &str = "final_answer";
+/// The function of code that starts an agent.
+pub const FORK: &str = "fork";
 /// The tool that lists the documents of a project.
 pub const LIST_DOCUMENTS: &str = "list_documents";
 /// The tool that lists files.

@@ -124,8 +124,16 @@ impl Client {
         let before = Some(u64::MAX);
         let last = ItemQuery { before, bytes: BYTES, ..ItemQuery::of(agent, 0, LAST_ITEMS) };
         let items = self.engine.store().items(&self.scope, last).await?;
+        // If code asks, the text is of the turn that called the code.
+        let mut sought = call;
         let text = items.into_iter().rev().find_map(|item| match item.body {
-            ItemBody::Turn(turn) if turn.calls.iter().any(|asked| asked.id == call) => Some(turn.text),
+            ItemBody::SubCalls(made) => {
+                if made.calls.iter().any(|asked| asked.id == sought) {
+                    sought = made.of;
+                }
+                None
+            }
+            ItemBody::Turn(turn) if turn.calls.iter().any(|asked| asked.id == sought) => Some(turn.text),
             _ => None,
         });
         Ok(text.filter(|text| !text.is_empty()).map(|text| cut(&text, MOST_TEXT)))

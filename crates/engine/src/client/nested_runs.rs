@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use entourage_store::{ItemQuery, Page, RecordFilter, RunQuery};
-use entourage_types::{CallId, Item, ItemBody, Run, RunId, Status, Task, TaskId};
+use entourage_types::{CallId, Item, ItemBody, Run, RunId, Status, SubCalls, SubOutput, Task, TaskId, Turn};
 
 use super::Client;
 use crate::{Error, Result, pages::pages};
@@ -102,13 +102,17 @@ impl Client {
 
 /// The task that a call assigned, according to its output.
 fn task_of(item: &Item) -> Option<TaskId> {
-    let ItemBody::Output(output) = &item.body else { return None };
-    output.task()
+    match &item.body {
+        ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => output.task(),
+        _ => None,
+    }
 }
 
 fn calls_of(item: &Item) -> Vec<CallId> {
     match &item.body {
-        ItemBody::Turn(turn) => turn.calls.iter().map(|call| call.id).collect(),
+        ItemBody::Turn(Turn { calls, .. }) | ItemBody::SubCalls(SubCalls { calls, .. }) => {
+            calls.iter().map(|call| call.id).collect()
+        }
         _ => Vec::new(),
     }
 }

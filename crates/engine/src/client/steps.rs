@@ -73,7 +73,7 @@ struct StepMerger {
     run: RunId,
     /// The steps with a record of their own whose item was not read yet.
     recorded: HashMap<StepKey, Step>,
-    /// When the model requested each call.
+    /// When the model, or code, requested each call.
     asked: HashMap<CallId, Time>,
     steps: Vec<Step>,
 }
@@ -90,6 +90,9 @@ impl StepMerger {
         if let ItemBody::Turn(turn) = &item.body {
             self.asked.extend(turn.calls.iter().map(|call| (call.id, item.at)));
             (used, asked) = (turn.used.clone(), turn.asked.clone());
+        }
+        if let ItemBody::SubCalls(made) = &item.body {
+            self.asked.extend(made.calls.iter().map(|call| (call.id, item.at)));
         }
         if let Some(key) = &item.step {
             let step = self.done(key, item);

@@ -107,7 +107,10 @@ impl Client {
                     Cause::Retry { attempt: step.attempt, error: error.clone(), due }
                 }
             },
-            StepState::Started | StepState::Done(_) => Cause::Nothing,
+            // What its code waits for is in the way before it.
+            StepState::Open(Wait::SubCalls { .. }) | StepState::Started | StepState::Done(_) => {
+                Cause::Nothing
+            }
         };
         Ok((cause, step.updated, worker))
     }
@@ -168,7 +171,11 @@ impl Client {
         if let Some(at) = (0..obstacles.len()).min_by_key(|at| urgency(obstacles[*at].worker.as_ref())) {
             return Ok(Some(obstacles.swap_remove(at)));
         }
-        let waits = |step: &&Step| matches!(step.state, StepState::Retry(_) | StepState::Open(_));
+        let waits = |step: &&Step| match &step.state {
+            // For what its code calls, which is a step of its own.
+            StepState::Open(Wait::SubCalls { .. }) => false,
+            state => matches!(state, StepState::Retry(_) | StepState::Open(_)),
+        };
         Ok(steps.iter().find(waits).map(alone))
     }
 

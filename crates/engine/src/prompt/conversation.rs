@@ -224,7 +224,7 @@ impl<'a> View<'a> {
             ItemBody::Decision(_) => return None,
             ItemBody::Notice(notice) => Message::Notice(guidance(notice)?),
             ItemBody::Context(context) => Message::Context(sections::render(context)),
-            ItemBody::Digest(_) => return None,
+            ItemBody::Digest(_) | ItemBody::SubCalls(_) | ItemBody::SubOutput(_) => return None,
         })
     }
 
@@ -282,7 +282,10 @@ impl<'a> View<'a> {
                 ItemBody::Output(output) => seen(&output.text, self.max_output),
                 ItemBody::Context(context) => sections::weight(context),
                 ItemBody::Notice(notice) => return guidance(notice).map_or(0, |text| FRAME + text.len()),
-                ItemBody::Decision(_) | ItemBody::Digest(_) => return 0,
+                ItemBody::Decision(_)
+                | ItemBody::Digest(_)
+                | ItemBody::SubCalls(_)
+                | ItemBody::SubOutput(_) => return 0,
             }
     }
 }

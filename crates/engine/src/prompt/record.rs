@@ -65,7 +65,9 @@ fn said(body: &ItemBody) -> Option<(String, String)> {
         // It tells people what a call waits for, and that call must not need more because of it.
         ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget => return None,
         ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
-        ItemBody::Digest(_) | ItemBody::Context(_) => return None,
+        ItemBody::Digest(_) | ItemBody::Context(_) | ItemBody::SubCalls(_) | ItemBody::SubOutput(_) => {
+            return None;
+        }
     })
 }
 

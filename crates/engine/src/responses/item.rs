@@ -179,9 +179,13 @@ impl RunItem {
                 text: notice.text.clone(),
                 at,
             })],
-            // A decision is for the program; the others are what the model reads beside what was said, or instead of older
-            // items, which stay in the transcript.
-            ItemBody::Decision(_) | ItemBody::Digest(_) | ItemBody::Context(_) => Vec::new(),
+            // A decision is for the program, and what code does for the code; the others are what the model reads beside
+            // what was said, or instead of older items, which stay in the transcript.
+            ItemBody::Decision(_)
+            | ItemBody::Digest(_)
+            | ItemBody::Context(_)
+            | ItemBody::SubCalls(_)
+            | ItemBody::SubOutput(_) => Vec::new(),
         }
     }
 }

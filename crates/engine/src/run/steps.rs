@@ -208,7 +208,7 @@ impl Steps {
         }
     }
 
-    /// Takes over steps whose new state was committed.
+    /// Takes over steps whose new state was committed, or goes with the next commit.
     pub(super) fn committed(&mut self, steps: impl IntoIterator<Item = Step>) {
         self.begun.extend(steps.into_iter().map(|step| (step.key.clone(), step)));
     }

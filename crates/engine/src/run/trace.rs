@@ -4,7 +4,8 @@
 use entourage_llm::{Error as ModelError, Reply};
 use entourage_store::Error as StoreError;
 use entourage_types::{
-    Agent, CallId, Item, ItemBody, ModelUse, Output, Scope, Status, Task, Time, ToolCall, Usage,
+    Agent, CallId, Item, ItemBody, ModelUse, Output, Scope, Status, SubCalls, Task, Time, ToolCall, Turn,
+    Usage,
 };
 use serde_json::json;
 
@@ -168,10 +169,14 @@ impl<'r> RunSpans<'r> {
         all
     }
 
-    /// Returns when the model asked for a call.
+    /// Returns when the model, or code, asked for a call.
     fn asked_for(&self, call: CallId) -> Time {
-        let asks =
-            |body: &ItemBody| matches!(body, ItemBody::Turn(turn) if turn.calls.iter().any(|c| c.id == call));
+        let asks = |body: &ItemBody| match body {
+            ItemBody::Turn(Turn { calls, .. }) | ItemBody::SubCalls(SubCalls { calls, .. }) => {
+                calls.iter().any(|asked| asked.id == call)
+            }
+            _ => false,
+        };
         let turn = self.items.iter().rev().find(|item| asks(&item.body));
         turn.map_or(self.record.started, |turn| turn.at)
     }

@@ -112,6 +112,8 @@ fn whole(loaded: Vec<ItemBody>) -> Result<(Vec<ItemBody>, u64), String> {
                     digest.from = 0;
                 }
             }
+            // The code that made them does not go on here.
+            ItemBody::SubCalls(_) | ItemBody::SubOutput(_) => continue,
             ItemBody::Decision(_) | ItemBody::Notice(_) | ItemBody::Context(_) => {}
         }
         bodies.push(body);

@@ -15,6 +15,8 @@ mod budgets;
 mod chat;
 mod chat_threads;
 mod circles;
+mod code_calls;
+mod code_crashes;
 mod conversation;
 mod crash;
 mod crowd;

@@ -240,6 +240,13 @@ fn body(body: &ItemBody) -> Option<String> {
             let how = if *error { "failed" } else { "returned" };
             format!("{} {how}: {}", name(tool), short(text))
         }
+        ItemBody::SubCalls { calls, .. } => {
+            format!("code calls {}", calls.iter().map(call).collect::<Vec<_>>().join(", "))
+        }
+        ItemBody::SubOutput { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            format!("{} {how} to the code: {}", name(tool), short(text))
+        }
         ItemBody::Decision { name: of, value, why, .. } => {
             format!("decides {}: {}", name(of), short(&decision(value.as_ref(), why.as_deref())))
         }

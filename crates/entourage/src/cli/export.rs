@@ -1,7 +1,7 @@
 //! `entourage export`: writes an agent's transcript as a document.
 
 use clap::Args;
-use entourage_api::{Agent, Item, ItemBody};
+use entourage_api::{Agent, Item, ItemBody, ToolCall};
 use entourage_types::AgentId;
 
 use super::{
@@ -56,6 +56,14 @@ fn head(agent: &Agent, is_at_work: bool) -> String {
     format!("# {title}\n\n{kind}, {status}, begun {created}, `{id}`\n")
 }
 
+fn called(calls: &[ToolCall]) -> String {
+    let call = |call: &ToolCall| {
+        let arguments = fenced(&describe::arguments(&call.arguments));
+        format!("\nCalls `{}`:\n\n{arguments}\n", describe::name(&call.tool))
+    };
+    calls.iter().map(call).collect()
+}
+
 /// An item with its heading. Prose is quoted, and what is none is in a fence that its text cannot end: no text passes for
 /// a heading.
 fn section(item: &Item, kind: &str) -> String {
@@ -64,22 +72,17 @@ fn section(item: &Item, kind: &str) -> String {
             format!("## {}\n\n{}\n", describe::name(describe::author(from)), quoted(text))
         }
         ItemBody::Turn { text, calls, .. } => {
-            let mut said = format!("## {kind}\n");
-            if !text.is_empty() {
-                said.push_str(&format!("\n{}\n", quoted(text)));
-            }
-            for call in calls {
-                said.push_str(&format!(
-                    "\nCalls `{}`:\n\n{}\n",
-                    describe::name(&call.tool),
-                    fenced(&describe::arguments(&call.arguments))
-                ));
-            }
-            said
+            let said = if text.is_empty() { String::new() } else { format!("\n{}\n", quoted(text)) };
+            format!("## {kind}\n{said}{}", called(calls))
         }
         ItemBody::Output { tool, text, error, .. } => {
             let how = if *error { "failed" } else { "returned" };
             format!("### `{}` {how}\n\n{}\n", describe::name(tool), fenced(text))
+        }
+        ItemBody::SubCalls { calls, .. } => format!("### code\n{}", called(calls)),
+        ItemBody::SubOutput { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            format!("### `{}` {how} to the code\n\n{}\n", describe::name(tool), fenced(text))
         }
         ItemBody::Decision { name, value, why, .. } => {
             format!(

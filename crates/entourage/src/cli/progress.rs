@@ -272,7 +272,9 @@ impl Progress {
         self.tasks.retain(|id, task| {
             let read = match &item.body {
                 ItemBody::Message { task, .. } => *task == Some(*id),
-                ItemBody::Output { call, .. } => task.on_end == OnEnd::Answer && *call == task.call,
+                ItemBody::Output { call, .. } | ItemBody::SubOutput { call, .. } => {
+                    task.on_end == OnEnd::Answer && *call == task.call
+                }
                 _ => false,
             };
             !(read && item.agent == task.from && task.status.is_terminal())
@@ -294,7 +296,12 @@ impl Progress {
                 member.about_to = None;
                 member.calls = calls.iter().map(|call| (call.id, describe::call(call))).collect();
             }
-            ItemBody::Output { call, .. } => member.calls.retain(|(open, _)| open != call),
+            ItemBody::SubCalls { calls, .. } => {
+                member.calls.extend(calls.iter().map(|call| (call.id, describe::call(call))));
+            }
+            ItemBody::Output { call, .. } | ItemBody::SubOutput { call, .. } => {
+                member.calls.retain(|(open, _)| open != call);
+            }
             // An agent that reads a message is at work; the event that shows it comes with the next message.
             ItemBody::Message { .. } => member.status = Status::Running,
             ItemBody::Notice { code, .. } => member.over_budget |= code == NoticeCode::OverBudget.as_str(),

@@ -92,6 +92,17 @@ fn shown(item: &Item) -> Text {
             let how = if *error { "failed" } else { "returned" };
             (format!("{} {how}", describe::name(tool)), full(text))
         }
+        ItemBody::SubCalls { calls, .. } => {
+            let called = calls.iter().map(|call| {
+                let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
+                text!["\n", paint.cyan("→ "), tool, full(&arguments)]
+            });
+            ("code calls".to_owned(), called.collect())
+        }
+        ItemBody::SubOutput { tool, text, error, .. } => {
+            let how = if *error { "failed" } else { "returned" };
+            (format!("{} {how} to the code", describe::name(tool)), full(text))
+        }
         ItemBody::Decision { name, value, why, .. } => (
             format!("decides {}", describe::name(name)),
             full(&describe::decision(value.as_ref(), why.as_deref())),

@@ -1,8 +1,9 @@
-//! Transcripts: numbers without gaps, every call answered once, each item published once.
+//! Transcripts: numbers without gaps, every call answered once, those of code before the call whose code made them,
+//! each item published once.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use entourage_types::{AgentId, Event, EventBody, Item, ItemBody};
+use entourage_types::{AgentId, CallId, Event, EventBody, Item, ItemBody, SubCalls, SubOutput};
 
 use super::{Found, Invariant::Transcript, Snapshot};
 
@@ -18,6 +19,7 @@ pub(crate) fn well_formed(items: &[Item]) -> Result<(), String> {
 /// How many calls of a well-formed transcript have no output yet.
 fn open_calls(items: &[Item]) -> Result<usize, String> {
     let (mut open, mut calls) = (VecDeque::new(), BTreeSet::new());
+    let mut of_code = CodeCalls::default();
     for (index, item) in items.iter().enumerate() {
         if item.seq != index as u64 {
             return Err(format!("item {index} has number {}", item.seq));
@@ -40,6 +42,12 @@ fn open_calls(items: &[Item]) -> Result<usize, String> {
             ItemBody::Output(output) if open.pop_front() != Some(output.call) => {
                 return Err(format!("item {index} is not the output of the next open call"));
             }
+            ItemBody::Output(output) => of_code.must_be_closed(output.call, index)?,
+            ItemBody::SubCalls(made) if !open.contains(&made.of) => {
+                return Err(format!("item {index} has calls of code of {}, which is not open", made.of));
+            }
+            ItemBody::SubCalls(made) => of_code.made(made, index)?,
+            ItemBody::SubOutput(returned) => of_code.returned(returned, index)?,
             ItemBody::Message(_) | ItemBody::Context(_) if !open.is_empty() => {
                 return Err(format!("item {index} is for the model to read while calls have no output"));
             }
@@ -47,6 +55,46 @@ fn open_calls(items: &[Item]) -> Result<usize, String> {
         }
     }
     Ok(open.len())
+}
+
+/// The calls that code has made.
+#[derive(Default)]
+struct CodeCalls {
+    /// How many calls the code of each call has made.
+    counts: BTreeMap<CallId, u16>,
+    /// Those without an output, with the call whose code made them.
+    open: BTreeMap<CallId, CallId>,
+}
+
+impl CodeCalls {
+    fn made(&mut self, SubCalls { of, calls }: &SubCalls, index: usize) -> Result<(), String> {
+        for call in calls {
+            let count = self.counts.entry(*of).or_default();
+            if call.id != of.sub_call(*count) {
+                return Err(format!(
+                    "item {index}: {} is not the id of call {count} of {of}'s code",
+                    call.id
+                ));
+            }
+            *count += 1;
+            self.open.insert(call.id, *of);
+        }
+        Ok(())
+    }
+
+    fn returned(&mut self, SubOutput { of, output }: &SubOutput, index: usize) -> Result<(), String> {
+        match self.open.remove(&output.call) {
+            Some(made_by) if made_by == *of => Ok(()),
+            _ => Err(format!("item {index} is not the output of an open call of {of}'s code")),
+        }
+    }
+
+    fn must_be_closed(&self, of: CallId, index: usize) -> Result<(), String> {
+        match self.open.iter().find(|(_, made_by)| **made_by == of) {
+            Some((call, _)) => Err(format!("item {index} ends {of} while call {call} of its code is open")),
+            None => Ok(()),
+        }
+    }
 }
 
 pub(super) fn check(whole: &Snapshot, found: &mut Found) {

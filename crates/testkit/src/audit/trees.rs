@@ -1,7 +1,7 @@
 //! Trees: a deleted agent takes all its descendants along, and results go to the agents that asked
 //! for them.
 
-use entourage_types::{Author, ItemBody, OnEnd, Status, TaskResult};
+use entourage_types::{Author, ItemBody, OnEnd, Status, SubOutput, TaskResult};
 
 use super::{
     Found,
@@ -33,7 +33,7 @@ pub(super) fn check(whole: &Snapshot, found: &mut Found) {
                         )
                     });
                 }
-                ItemBody::Output(output) => {
+                ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => {
                     let task = whole
                         .tasks
                         .iter()

@@ -29,12 +29,12 @@ fn directory(peers: &[Arc<Kind>]) -> String {
 }
 
 /// Removes what the doc comment of an argument type says: it is for programs, and a model reads the tool's description.
-fn undescribed(schema: &mut Schema) {
+pub(crate) fn undescribed(schema: &mut Schema) {
     schema.remove("description");
 }
 
 /// Returns the text, or an error if it is blank.
-fn filled(tool: &str, argument: &str, text: String) -> Result<String> {
+pub(crate) fn filled(tool: &str, argument: &str, text: String) -> Result<String> {
     if text.trim().is_empty() {
         return Err(Error::Arguments { tool: tool.to_owned(), why: format!("`{argument}` is empty") });
     }

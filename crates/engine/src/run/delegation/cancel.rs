@@ -91,12 +91,14 @@ impl Run<'_> {
         self.open_tasks(is_wanted).await
     }
 
-    /// Returns the open tasks of agents that a program started and has yet to join.
+    /// Returns the open tasks of agents that a program started and has yet to join, and of those that code started and
+    /// has yet to wait for.
     pub(in crate::run) async fn unjoined_tasks(&self) -> Result<Vec<Task>, StoreError> {
-        if !self.has_program_calls() {
+        let of_code: HashSet<CallId> = self.open_sub_calls().map(|(_, call)| call.id).collect();
+        if of_code.is_empty() && !self.has_program_calls() {
             return Ok(Vec::new());
         }
-        self.open_tasks(|task| task.on_end == OnEnd::Join).await
+        self.open_tasks(|task| task.on_end == OnEnd::Join || of_code.contains(&task.call)).await
     }
 
     /// Whether the program of this run has made calls of its own.
@@ -105,14 +107,19 @@ impl Run<'_> {
     }
 
     /// Returns the open tasks that calls of this run assigned, in the order of their ids.
-    async fn open_tasks(&self, is_wanted: impl Fn(&Task) -> bool) -> Result<Vec<Task>, StoreError> {
+    pub(in crate::run) async fn open_tasks(
+        &self,
+        is_wanted: impl Fn(&Task) -> bool,
+    ) -> Result<Vec<Task>, StoreError> {
         let of_run = self.transcript.latest_of(self.record.id);
         let calls: HashSet<CallId> = of_run
             .filter_map(|item| match &item.body {
-                ItemBody::Turn(turn) => Some(turn.calls.iter().map(|call| call.id)),
+                ItemBody::Turn(turn) => Some(&turn.calls),
+                ItemBody::SubCalls(made) => Some(&made.calls),
                 _ => None,
             })
             .flatten()
+            .map(|call| call.id)
             .collect();
         if calls.is_empty() {
             return Ok(Vec::new());

@@ -10,7 +10,10 @@ use entourage_types::{
     Action, Agent, AgentId, CallId, Output, OutputEffect, Scope, Status, Step, StepKey, Task, ToolCall, Wait,
 };
 
-use crate::run::{Result, Run, tools::output_limits::failed};
+use crate::run::{
+    Result, Run,
+    tools::{calls::Calls, output_limits::failed},
+};
 
 impl Run<'_> {
     /// Whether an open call waits for an agent that existed before the call.
@@ -34,8 +37,9 @@ impl Run<'_> {
     }
 
     /// Checks the recipients of these calls again before the agent sleeps. If a message closed a circle and
-    /// is unread, withdraws it in one commit with the output of its call.
-    pub(in crate::run) async fn break_deadlocks(&mut self, calls: &[ToolCall]) -> Result<()> {
+    /// is unread, withdraws it in one commit with the output of its call. Returns whether it did.
+    pub(in crate::run) async fn break_deadlocks(&mut self, calls: &Calls<'_>) -> Result<bool> {
+        let mut any = false;
         for (index, call) in calls.iter().enumerate() {
             let Some((task, why)) = self.closed_by(call).await? else { continue };
             let mut writes = Vec::new();
@@ -44,8 +48,9 @@ impl Run<'_> {
             let refused = Output { effect, ..failed(call, why) };
             self.finish(calls, index, refused, writes).await?;
             self.interrupt_cancelled(&task, Action::Stop);
+            any = true;
         }
-        Ok(())
+        Ok(any)
     }
 
     /// Returns the task of a call that closed a circle and is still unread, with the reason.

@@ -13,7 +13,7 @@ use entourage_types::{
 use crate::run::{
     Interrupt, Result, Run, StepError,
     step_error::CallRejected,
-    tools::{call::handed_over, output_limits::failed},
+    tools::{call::handed_over, calls::Calls, output_limits::failed},
 };
 use crate::{
     Error,
@@ -28,7 +28,7 @@ impl Run<'_> {
     /// Delegates work to another agent. If that is not possible, the output says why, and nothing else changes.
     pub(in crate::run) async fn delegate(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
         work: Delegate,
     ) -> Result<()> {
@@ -39,11 +39,12 @@ impl Run<'_> {
 
     async fn try_to_delegate(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
         work: Delegate,
     ) -> Result<(), StepError<CallRejected>> {
         let (call, again) = (&calls[index], work.clone());
+        let is_alike = matches!(work.to, Target::Same { .. });
         let (kind, title, thread) = match work.to {
             Target::Child { agent, question } => {
                 return self.reactivate(calls, index, (agent, question), work.text).await;
@@ -53,8 +54,9 @@ impl Run<'_> {
                 (kind, title_of(&work.text), Some(thread))
             }
             Target::New { kind, title } => (kind, title, None),
+            Target::Same { title } => (self.agent.kind.clone(), title, None),
         };
-        let (mut child, is_new) = self.worker(&kind, title.clone(), thread).await?;
+        let (mut child, is_new) = self.worker(&kind, is_alike, title.clone(), thread).await?;
         let kept = self.engine.keep_thread(&mut child, is_new, None).await.map_err(not_kept)?;
         let (at, task) = (self.engine.now(), TaskId::new());
         let body = PostBody::Message {
@@ -174,7 +176,7 @@ impl Run<'_> {
 
     /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for
     /// this one.
-    fn only_waits_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+    fn only_waits_beside(&self, calls: &Calls<'_>, index: usize) -> bool {
         let waits = |call: &ToolCall| {
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
             (step.is_some() && !self.targets_existing_agent(call.id)) || self.steps.is_answered(call.id)
@@ -182,10 +184,12 @@ impl Run<'_> {
         calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
     }
 
-    /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new.
+    /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new. One that `is_alike` is of
+    /// this agent's own kind, which it may always start.
     async fn worker(
         &self,
         kind: &str,
+        is_alike: bool,
         title: String,
         thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
@@ -197,7 +201,7 @@ impl Run<'_> {
         if thread.is_some() && thread::name_of(&self.agent) == kind {
             return Err(CallRejected("you cannot write to yourself".to_owned()).into());
         }
-        let found = self.candidate(kind, title, thread).await?;
+        let found = self.candidate(kind, is_alike, title, thread).await?;
         if let (found, false) = &found
             && let Some(why) = self.cannot_answer(found).await?
         {
@@ -209,12 +213,13 @@ impl Run<'_> {
     async fn candidate(
         &self,
         kind: &str,
+        is_alike: bool,
         title: String,
         thread: Option<AgentKey>,
     ) -> Result<(Agent, bool), StepError<CallRejected>> {
         let store = self.engine.store();
         let scope = self.scope();
-        if !self.kind.may_delegate_to(kind) {
+        if !is_alike && !self.kind.may_delegate_to(kind) {
             let peers = self.kind.peers.join(", ");
             return Err(
                 CallRejected(format!("you cannot write to `{kind}`; you can write to: {peers}")).into()

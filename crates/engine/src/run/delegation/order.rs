@@ -3,10 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::run::{questions::approve::ApprovalReason, tools::calls::Calls};
 use entourage_tools::{Error, Outcome};
-use entourage_types::ToolCall;
-
-use crate::run::questions::approve::ApprovalReason;
 
 /// The outcome of a call.
 pub(in crate::run) enum CallOutcome {
@@ -47,7 +45,7 @@ impl Order {
     /// past.
     pub(in crate::run) fn ended(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
         came: CallOutcome,
     ) -> Vec<(usize, CallOutcome)> {
@@ -77,7 +75,7 @@ impl Order {
 #[cfg(test)]
 mod tests {
     use entourage_tools::{Address, Ask, Done};
-    use entourage_types::CallId;
+    use entourage_types::{CallId, ToolCall};
     use serde_json::json;
 
     use super::*;
@@ -115,7 +113,8 @@ mod tests {
         let mut order = Order::default();
         let begun = ended.iter().filter(|(_, came)| !matches!(came, CallOutcome::Held(_)));
         begun.for_each(|(index, _)| order.begun(*index, calls[*index].tool.starts_with("ask_")));
-        let settle = |(index, came)| order.ended(calls, index, came).into_iter().map(|(at, _)| at).collect();
+        let calls = Calls::of(calls);
+        let settle = |(index, came)| order.ended(&calls, index, came).into_iter().map(|(at, _)| at).collect();
         ended.into_iter().map(settle).collect()
     }
 

@@ -10,7 +10,10 @@ use entourage_types::{
 use crate::run::{
     Interrupt, Result, Run, StepError,
     step_error::CallRejected,
-    tools::output_limits::{failed, succeeded},
+    tools::{
+        calls::Calls,
+        output_limits::{failed, succeeded},
+    },
 };
 use crate::{questions::closing, sub_agents::is_below};
 
@@ -18,7 +21,7 @@ impl Run<'_> {
     /// Passes a text on to an agent that this one created.
     pub(in crate::run) async fn reactivate(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
         (id, named): (AgentId, Option<QuestionId>),
         text: String,

@@ -18,8 +18,8 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     // Context items change without progress. What a program does between two turns does not count as repetition by the
     // model, so only items after it count.
     let since = items.iter().rposition(is_of_program).map_or(since, |at| since.max(at + 1));
-    let recent: Vec<&Item> =
-        items[since..].iter().filter(|item| !matches!(item.body, ItemBody::Context(_))).collect();
+    let counts = |body: &ItemBody| !matches!(body, ItemBody::Context(_)) && !body.is_of_code();
+    let recent: Vec<&Item> = items[since..].iter().filter(|item| counts(&item.body)).collect();
     same_error(&recent, times).or_else(|| circle(&recent, times))
 }
 

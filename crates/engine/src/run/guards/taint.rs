@@ -8,7 +8,7 @@ use entourage_store::{AgentQuery, ItemQuery, Page};
 use entourage_tools::{Address, words_of_call};
 use entourage_types::{
     About, Agent, AgentId, Item, ItemBody, Kind, OutputEffect, Question, QuestionId, ResultSource, Scope,
-    Turn,
+    SubOutput, ToolCall,
 };
 
 use crate::{
@@ -151,17 +151,24 @@ impl<'r> Readings<'r> {
         Ok(Some(items).filter(|items| !items.is_empty()))
     }
 
-    /// Returns what an item shows; `calls` are those of the turn before it.
+    /// Returns what an item shows; `calls` are those of the turn before it, and of their code.
     async fn says<'i>(&self, item: &'i Item, calls: &mut Calls) -> Result<Shows<'i>> {
         Ok(match &item.body {
             ItemBody::Message(message) if message.from.is_outside() => {
                 Shows::Given(&message.text, String::new())
             }
             ItemBody::Turn(turn) => {
-                *calls = self.words_of(turn);
+                *calls = self.words_of(&turn.calls);
                 Shows::Nothing
             }
-            ItemBody::Output(output) => match self.engine.source(&output.tool) {
+            ItemBody::SubCalls(made) => {
+                calls.extend(self.words_of(&made.calls));
+                Shows::Nothing
+            }
+            ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => match self
+                .engine
+                .source(&output.tool)
+            {
                 Some(ResultSource::Public | ResultSource::Person) if !output.error => match output.effect {
                     Some(OutputEffect::Asked(question)) if !self.is_users_own(question).await? => {
                         Shows::Nothing
@@ -180,12 +187,12 @@ impl<'r> Readings<'r> {
         })
     }
 
-    fn words_of(&self, turn: &Turn) -> Calls {
+    fn words_of(&self, calls: &[ToolCall]) -> Calls {
         let toolsets = &self.engine.inner.toolsets;
         let may_give = |tool: &str| {
             matches!(self.engine.source(tool), Some(ResultSource::Public | ResultSource::Person))
         };
-        let calls = turn.calls.iter().filter(|call| may_give(&call.tool));
+        let calls = calls.iter().filter(|call| may_give(&call.tool));
         let words =
             calls.map(|call| (call.id, words_of_call(&call.arguments, toolsets.address(call).as_ref())));
         words.filter(|(_, words)| words_with_addresses(words).next().is_some()).collect()

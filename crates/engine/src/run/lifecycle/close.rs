@@ -3,9 +3,9 @@
 
 use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
-    About, Action, Agent, EntityKind, Failed, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion, Output,
-    OutputEffect, Post, PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step, StepKey,
-    StopReason, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
+    About, Action, Agent, CallId, EntityKind, Failed, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion,
+    Output, OutputEffect, Post, PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step,
+    StepKey, StopReason, SubOutput, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
@@ -252,41 +252,64 @@ impl Run<'_> {
     }
 
     /// Gives the open calls outputs: every call must have one before the transcript continues, also if the
-    /// run ended early.
+    /// run ended early. Those of their code come first.
     pub(in crate::run) async fn close_open_calls(
         &mut self,
         cause: &str,
         writes: &mut Vec<Write>,
     ) -> Result<()> {
+        self.close_sub_calls(cause, |_| true, writes).await?;
         let at = self.engine.now();
         let is_open = |call: &&ToolCall| !self.steps.is_answered(call.id);
         let open: Vec<ToolCall> = self.last_calls().iter().filter(is_open).cloned().collect();
         for call in open {
-            let step = self.steps.of_call(&call).cloned();
-            let asked = step.as_ref().and_then(Step::question).cloned();
-            let said = asked.as_ref().and_then(|asked| self.take_answer(&call, asked, writes));
-            let in_doubt = if step.as_ref().is_some_and(may_have_taken_effect) {
-                "; it may have taken effect"
-            } else {
-                ""
-            };
-            let was_answered = match asked {
-                Some(asked) => self.withdraw(asked, writes).await?,
-                None => false,
-            };
-            // If a person has answered, the output must not say that no answer came.
-            let how = if was_answered { "answered too late" } else { "not answered" };
-            let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
-            let kept = said.or_else(|| step.as_ref().and_then(Step::output).cloned());
-            let body = kept.unwrap_or_else(|| {
-                let unanswered = failed(&call, format!("{how}: {cause}{in_doubt}"));
-                let unanswered = Output { effect: given_away, ..unanswered };
-                RunSpans::of(self).call(&call, &unanswered);
-                unanswered
-            });
-            writes.extend(self.checkpoint(StepKey::Tool(call.id), body, 1, at));
+            let output = self.closed(&call, cause, writes).await?;
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), output, 1, at));
         }
         Ok(())
+    }
+
+    /// Gives the open calls of code that `is_meant` outputs, by the call whose code made them.
+    pub(in crate::run) async fn close_sub_calls(
+        &mut self,
+        cause: &str,
+        is_meant: impl Fn(CallId) -> bool,
+        writes: &mut Vec<Write>,
+    ) -> Result<()> {
+        let at = self.engine.now();
+        let open: Vec<(CallId, ToolCall)> = self
+            .open_sub_calls()
+            .filter(|(of, _)| is_meant(*of))
+            .map(|(of, call)| (of, call.clone()))
+            .collect();
+        for (of, call) in open {
+            let output = self.closed(&call, cause, writes).await?;
+            writes.extend(self.checkpoint(StepKey::Tool(call.id), SubOutput { of, output }, 1, at));
+        }
+        Ok(())
+    }
+
+    /// Returns the output of a call that ends open, with the writes that withdraw its question.
+    async fn closed(&mut self, call: &ToolCall, cause: &str, writes: &mut Vec<Write>) -> Result<Output> {
+        let step = self.steps.of_call(call).cloned();
+        let asked = step.as_ref().and_then(Step::question).cloned();
+        let said = asked.as_ref().and_then(|asked| self.take_answer(call, asked, writes));
+        let in_doubt =
+            if step.as_ref().is_some_and(may_have_taken_effect) { "; it may have taken effect" } else { "" };
+        let was_answered = match asked {
+            Some(asked) => self.withdraw(asked, writes).await?,
+            None => false,
+        };
+        // If a person has answered, the output must not say that no answer came.
+        let how = if was_answered { "answered too late" } else { "not answered" };
+        let given_away = step.as_ref().and_then(Step::task).map(OutputEffect::Delegated);
+        let kept = said.or_else(|| step.as_ref().and_then(Step::output).cloned());
+        Ok(kept.unwrap_or_else(|| {
+            let unanswered = failed(call, format!("{how}: {cause}{in_doubt}"));
+            let unanswered = Output { effect: given_away, ..unanswered };
+            RunSpans::of(self).call(call, &unanswered);
+            unanswered
+        }))
     }
 
     /// Takes the answer to a question for information that the run has yet to read: it is kept, also if the work that

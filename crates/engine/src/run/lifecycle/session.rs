@@ -177,7 +177,11 @@ fn characters(item: &Item) -> u64 {
         }
         ItemBody::Output(output) => output.text.chars().count(),
         ItemBody::Decision(decision) => decision.outcome.to_string().len(),
-        ItemBody::Notice(_) | ItemBody::Digest(_) | ItemBody::Context(_) => 0,
+        ItemBody::Notice(_)
+        | ItemBody::Digest(_)
+        | ItemBody::Context(_)
+        | ItemBody::SubCalls(_)
+        | ItemBody::SubOutput(_) => 0,
     };
     text as u64
 }

@@ -3,7 +3,7 @@
 use entourage_tools::SpawnAgentArguments;
 use entourage_types::{CallId, OnEnd, ToolCall, tool_names};
 
-use crate::run::{Result, Run};
+use crate::run::{Result, Run, tools::calls::Calls};
 
 /// Work for a new agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,12 +69,13 @@ impl Run<'_> {
         if calls.iter().all(|call| self.steps.is_answered(call.id)) {
             return Ok(calls);
         }
-        self.take_posts(&calls).await?;
+        let new = Calls::of(&calls);
+        self.take_posts(&new).await?;
         for (index, call) in calls.iter().enumerate() {
             if !self.steps.is_answered(call.id) && self.steps.of_call(call).is_none() {
                 // As it is on record: the program may give other work when it runs again.
                 let arguments: SpawnAgentArguments = serde_json::from_value(call.arguments.clone())?;
-                self.delegate(&calls, index, arguments.delegate(on_end)).await?;
+                self.delegate(&new, index, arguments.delegate(on_end)).await?;
             }
         }
         Ok(calls)

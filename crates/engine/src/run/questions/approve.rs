@@ -12,7 +12,9 @@ use entourage_types::{
 };
 use serde_json::Value;
 
-use crate::run::{Result, Run, guards::taint::Readings, questions::ask::QuestionRequest};
+use crate::run::{
+    Result, Run, guards::taint::Readings, questions::ask::QuestionRequest, tools::calls::Calls,
+};
 use crate::{digest::digest, toolset::OfferedTool};
 
 /// What holds a call back.
@@ -98,7 +100,7 @@ impl Run<'_> {
 
     /// Closes the questions about these calls that were just being asked when a person granted what they are
     /// about: that answer could not close them, because it did not see them.
-    pub(in crate::run) async fn resolve_granted(&mut self, calls: &[ToolCall]) -> Result<()> {
+    pub(in crate::run) async fn resolve_granted(&mut self, calls: &Calls<'_>) -> Result<()> {
         let grants = |post: &Post| {
             matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
         };

@@ -10,7 +10,7 @@ use entourage_types::{
 };
 
 use crate::digest::digest;
-use crate::run::{Result, Run};
+use crate::run::{Result, Run, tools::calls::Calls};
 
 /// The output of an answer in a turn that also asks the user.
 pub(in crate::run) const ASKED_BESIDE: &str =
@@ -37,7 +37,7 @@ impl QuestionRequest {
 
 impl Run<'_> {
     /// Whether another call of the turn asks the user: the model must read the reply before it answers.
-    pub(in crate::run) fn asks_beside(&self, calls: &[ToolCall], index: usize) -> bool {
+    pub(in crate::run) fn asks_beside(&self, calls: &Calls<'_>, index: usize) -> bool {
         let others = calls.iter().enumerate().filter(|(other, _)| *other != index);
         others.filter_map(|(_, call)| self.steps.of_call(call)).any(|step| {
             step.question().is_some_and(|asked| asked.about == About::Information)

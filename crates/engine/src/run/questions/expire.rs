@@ -5,12 +5,12 @@ use entourage_store::Error as StoreError;
 use entourage_types::{Answer, OpenQuestion, Question, QuestionId, QuestionStatus, ToolCall};
 
 use crate::questions::closing;
-use crate::run::{Result, Run};
+use crate::run::{Result, Run, tools::calls::Calls};
 
 impl Run<'_> {
     /// Closes the overdue questions of these calls. If a person answers first at the same moment, the store
     /// refuses the commit and the activation begins anew.
-    pub(in crate::run) async fn expire_overdue(&mut self, calls: &[ToolCall]) -> Result<()> {
+    pub(in crate::run) async fn expire_overdue(&mut self, calls: &Calls<'_>) -> Result<()> {
         for asked in self.unanswered(calls) {
             if asked.due.is_some_and(|(due, _)| self.is_due(due)) {
                 self.close_question(asked.question, Answer::Expired).await?;
@@ -20,7 +20,7 @@ impl Run<'_> {
     }
 
     /// Returns the questions about these calls that have no answer in the inbox.
-    pub(in crate::run) fn unanswered(&self, calls: &[ToolCall]) -> Vec<OpenQuestion> {
+    pub(in crate::run) fn unanswered(&self, calls: &Calls<'_>) -> Vec<OpenQuestion> {
         let is_answered =
             |call: &ToolCall| self.inbox.posts().iter().any(|post| post.body.call() == Some(call.id));
         let waiting = calls.iter().filter(|call| !is_answered(call));

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use entourage_store::Write;
-use entourage_tools::{Context, Effect, Error as ToolError, Outcome};
+use entourage_tools::{Context, Effect, Error as ToolError, Outcome, SubCallRecord};
 use entourage_types::{
-    CallId, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey, StepState, StepStatus, TaskId, Time,
-    ToolCall, Wait, WaitingOn, check_nesting,
+    CallId, ItemBody, Notice, NoticeCode, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey,
+    StepState, StepStatus, TaskId, Time, ToolCall, Wait, WaitingOn, check_nesting,
 };
 use futures::{
     FutureExt, StreamExt,
-    stream::{self, BoxStream},
+    stream::{self, BoxStream, SelectAll},
 };
 use serde_json::Value;
 
@@ -23,6 +23,7 @@ use crate::run::{
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, QuestionRequest},
     questions::reply::{Reply, reply_of},
+    tools::calls::Calls,
     tools::execute::{CallResult, beside_others, run_tool},
     tools::output::{TurnOutcome, effect_of},
     tools::output_limits::{failed, succeeded},
@@ -32,13 +33,17 @@ use crate::run::{
 const AFTER_ANSWER: &str = "Not run: an earlier call of this turn answers, which ends the work. Make the \
                             calls that are still needed first, then answer.";
 
+/// The output of a call by code that would write to the user or end the run.
+const NOT_BY_CODE: &str = "Not sent: code cannot write to the user. Report with `emit` what it does, and send the \
+                           message when the code has ended.";
+
 /// The most calls of a turn that are made: enough to set a hundred agents to work at once.
 const MOST_MADE: usize = 128;
 /// The most of them that run at once; the others wait for one of these to end.
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
-type Running = BoxStream<'static, Result<CallResult>>;
+type Running = SelectAll<BoxStream<'static, Result<CallResult>>>;
 
 impl Run<'_> {
     /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
@@ -76,49 +81,81 @@ impl Run<'_> {
         }
         self.join_outputs(calls).await?;
         if !self.all_answered(calls) {
-            let begun = self.take_posts(calls).await?;
-            let (mut running, mut order) = self.dispatch(calls, &begun).await?;
-            let cancel = self.control.cancel().clone();
-            // No call has started yet, and none may start once a caller was informed that the agent ends.
-            if cancel.is_cancelled() {
-                self.flush().await?;
-                return Err(Interrupt::Stopping);
-            }
-            loop {
-                let ran = match running.next().now_or_never() {
-                    Some(ran) => ran,
-                    None => {
-                        // The turn is committed before the run waits for a slow call: it must not exist in
-                        // memory only.
-                        self.flush().await?;
-                        tokio::select! {
-                            biased;
-                            ran = running.next() => ran,
-                            () = cancel.cancelled() => return Err(Interrupt::Stopping),
-                        }
-                    }
-                };
-                let Some(ran) = ran else { break };
-                let (index, outcome) = ran?;
-                // The next call begins, with a time limit of its own.
-                self.control.pulse().beat(self.engine.now());
-                for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
-                    self.settle(calls, index, came).await?;
-                }
-            }
-            if !self.all_answered(calls) {
-                self.break_deadlocks(calls).await?;
-            }
-            if !self.all_answered(calls) {
-                return Err(Interrupt::Suspended(self.waits_on(calls)));
+            let mut calls = self.with_sub_calls(calls);
+            self.make_calls(&mut calls).await?;
+            if !self.all_answered(calls.turn()) {
+                return Err(Interrupt::Suspended(self.waits_on(&calls)));
             }
         }
         Ok(self.turn_outcome(calls))
     }
 
+    /// Makes calls until each has its output or waits.
+    async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
+        let begun = self.take_posts(calls).await?;
+        let (mut running, mut order) = (Running::new(), Order::default());
+        let cancel = self.control.cancel().clone();
+        loop {
+            // What has ended is committed before code goes on, so that it reads all of it at once.
+            let ended = running.next().now_or_never().flatten();
+            if ended.is_none() {
+                self.begin_calls(calls, &begun, &mut running, &mut order).await?;
+                // None may start once a caller was informed that the agent ends.
+                if cancel.is_cancelled() {
+                    self.flush().await?;
+                    return Err(Interrupt::Stopping);
+                }
+            }
+            let ended = ended.map(Some).or_else(|| running.next().now_or_never());
+            let ran = match ended {
+                Some(ran) => ran,
+                None => {
+                    // The turn is committed before the run waits for a slow call: it must not exist in
+                    // memory only.
+                    self.flush().await?;
+                    tokio::select! {
+                        biased;
+                        ran = running.next() => ran,
+                        () = cancel.cancelled() => return Err(Interrupt::Stopping),
+                    }
+                }
+            };
+            let Some(ran) = ran else {
+                if self.all_answered(calls.turn()) || !self.break_deadlocks(calls).await? {
+                    return Ok(());
+                }
+                continue;
+            };
+            let (index, outcome) = ran?;
+            // The next call begins, with a time limit of its own.
+            self.control.pulse().beat(self.engine.now());
+            for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
+                self.settle(calls, index, came).await?;
+            }
+        }
+    }
+
+    /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
+    async fn begin_calls(
+        &mut self,
+        calls: &mut Calls<'_>,
+        begun: &[CallId],
+        running: &mut Running,
+        order: &mut Order,
+    ) -> Result<()> {
+        loop {
+            let mut next: Vec<usize> = calls.take_new().filter(|index| !calls.is_waiting(*index)).collect();
+            next.extend(calls.take_ready(|call| self.steps.is_answered(call)));
+            if next.is_empty() {
+                return Ok(());
+            }
+            self.dispatch(calls, &next, begun, (running, order)).await?;
+        }
+    }
+
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
     /// to begin, or to begin again.
-    pub(in crate::run) async fn take_posts(&mut self, calls: &[ToolCall]) -> Result<Vec<CallId>> {
+    pub(in crate::run) async fn take_posts(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
         self.resolve_granted(calls).await?;
         let mut begun = Vec::new();
@@ -134,7 +171,7 @@ impl Run<'_> {
                     self.finish(calls, index, succeeded(call, "The time has passed."), vec![]).await?;
                     continue;
                 }
-                Wait::Until { .. } => continue,
+                Wait::Until { .. } | Wait::SubCalls { .. } => continue,
                 Wait::Question(asked) => Some(asked),
                 Wait::Task { .. } | Wait::Join { .. } => None,
             };
@@ -172,18 +209,29 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// Starts the calls that have not begun, and those begun ones that may be begun again. The intent of a
-    /// call that is not pure is committed before the call starts.
-    async fn dispatch(&mut self, calls: &[ToolCall], begun: &[CallId]) -> Result<(Running, Order)> {
+    /// Starts those of these calls that have not begun, those begun ones that may be begun again, and code that goes on.
+    /// The intent of a call that is not pure is committed before the call starts.
+    async fn dispatch(
+        &mut self,
+        calls: &mut Calls<'_>,
+        which: &[usize],
+        begun: &[CallId],
+        (running, order): (&mut Running, &mut Order),
+    ) -> Result<()> {
         let offer = Arc::clone(self.offered.tools());
         let at = self.engine.now();
-        let new = calls.iter().filter(|call| self.steps.of_call(call).is_none());
-        let addresses = new.filter_map(|call| offer.named(&call.tool).ok()?.tool.address(&call.arguments));
+        let new = which.iter().map(|index| &calls[*index]).filter(|call| self.steps.of_call(call).is_none());
+        let addresses = new.filter_map(|call| offer.find(&call.tool)?.tool.address(&call.arguments));
         let invented = Readings::of(self).invented(addresses.collect()).await?;
-        let (mut ready, mut intents, mut order) = (Vec::new(), Vec::new(), Order::default());
-        for (index, call) in calls.iter().enumerate() {
+        let (mut ready, mut intents) = (Vec::new(), Vec::new());
+        for &index in which {
+            let call = &calls[index];
             let before = self.steps.of_call(call).map(Step::status);
-            if matches!(before, Some(StepStatus::Done | StepStatus::Open)) {
+            let goes_on =
+                matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }));
+            if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !goes_on)
+                || self.steps.is_answered(call.id)
+            {
                 continue;
             }
             let arguments = self.arguments(call);
@@ -191,7 +239,11 @@ impl Run<'_> {
                 self.ask_whether_it_happened(call).await?;
                 continue;
             }
-            let offered = match offer.allowed(&call.tool, &arguments) {
+            let allowed = match calls.maker(index) {
+                Some(_) => offer.allowed_to_code(&call.tool, &arguments),
+                None => offer.allowed(&call.tool, &arguments),
+            };
+            let offered = match allowed {
                 Ok(offered) => offered,
                 Err(refusal) => {
                     self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
@@ -213,15 +265,24 @@ impl Run<'_> {
             // A call that waits for a place counts as in progress, so that later calls keep their order
             // behind it.
             order.begun(index, offered.tool.source() == ResultSource::Person);
-            ready.push((index, Arc::clone(&offered.tool), self.context(call, effect, at), arguments));
+            let sub_calls = self.sub_calls_on_record(calls, index);
+            if !sub_calls.outputs.is_empty() {
+                calls.give(index, sub_calls.outputs.iter().map(|(number, _)| *number));
+            }
+            let call = &calls[index];
+            let context = Context { sub_calls, ..self.context(call, effect, at) };
+            ready.push((index, Arc::clone(&offered.tool), context, arguments));
         }
         if !intents.is_empty() {
             self.commit(intents).await?;
         }
-        let alone = ready.len() == 1;
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let alone = ready.len() == 1 && running.is_empty();
         let seconds = self.kind.limits.tool_seconds;
         let engine = self.engine.clone();
-        let running = stream::iter(ready).map(move |(index, tool, context, arguments)| {
+        let begun = stream::iter(ready).map(move |(index, tool, context, arguments)| {
             let engine = engine.clone();
             async move {
                 // Checked by each call: it may have waited long for its place.
@@ -232,19 +293,23 @@ impl Run<'_> {
                 Ok(if alone { ran.await } else { beside_others(index, ran).await })
             }
         });
-        Ok((running.buffer_unordered(AT_ONCE).boxed(), order))
+        running.push(begun.buffer_unordered(AT_ONCE).boxed());
+        Ok(())
     }
 
     /// Commits the outcome of one call.
-    async fn settle(&mut self, calls: &[ToolCall], index: usize, came: CallOutcome) -> Result<()> {
-        let call = &calls[index];
+    async fn settle(&mut self, calls: &mut Calls<'_>, index: usize, came: CallOutcome) -> Result<()> {
         let outcome = match came {
-            CallOutcome::Held(hold) => return self.request_approval(call, &hold, vec![]).await,
+            CallOutcome::Held(hold) => return self.request_approval(&calls[index], &hold, vec![]).await,
             CallOutcome::CallResult(outcome) => outcome,
         };
+        let call = &calls[index];
         match outcome {
             Ok(Outcome::Done(done)) => {
                 let effect = effect_of(done.said, done.answer);
+                if effect.is_some() && calls.maker(index).is_some() {
+                    return self.finish(calls, index, failed(call, NOT_BY_CODE), vec![]).await;
+                }
                 if matches!(effect, Some(OutputEffect::Answer(_))) && self.asks_beside(calls, index) {
                     return self.finish(calls, index, failed(call, ASKED_BESIDE), vec![]).await;
                 }
@@ -254,6 +319,11 @@ impl Run<'_> {
                 if let Some(why) = done.records.iter().find_map(|record| reader::refused(&self.agent, record))
                 {
                     return self.finish(calls, index, failed(call, why), vec![]).await;
+                }
+                if let Some(text) = done.progress {
+                    let notice = ItemBody::Notice(Notice::new(NoticeCode::Progress, text));
+                    let item = self.append(notice, self.engine.now());
+                    self.batch.push(item);
                 }
                 // The details are for programs; what cannot be stored is left out.
                 let details = done.details.filter(|details| check_nesting(details).is_ok());
@@ -271,6 +341,7 @@ impl Run<'_> {
                     self.steps.row(StepKey::Tool(call.id), StepState::Open(Wait::Until { until: due }), at);
                 self.commit(vec![Write::Step(step), self.wake_at(due)]).await
             }
+            Ok(Outcome::Calls(made)) => self.code_calls(calls, index, made).await,
             // As after a crash: the call may have taken effect, and only a person can say.
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
                 self.ask_whether_it_happened(call).await
@@ -301,6 +372,7 @@ impl Run<'_> {
             kind: Arc::clone(&self.kind),
             now,
             reader: Arc::new(Reader::of(self.engine.store(), &self.agent)),
+            sub_calls: SubCallRecord::default(),
             cancel: self.control.cancel().child_token(),
         }
     }
@@ -310,7 +382,7 @@ impl Run<'_> {
     }
 
     /// Returns what open calls wait on: a person first, since only a person can be asked to hurry.
-    pub(in crate::run) fn waits_on(&self, calls: &[ToolCall]) -> WaitingOn {
+    pub(in crate::run) fn waits_on(&self, calls: &Calls<'_>) -> WaitingOn {
         let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
         let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
         let is_for_agent = |wait: &Wait| matches!(wait, Wait::Task { .. } | Wait::HandedOver { .. });

@@ -5,9 +5,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use entourage_store::{Error as StoreError, Write};
 use entourage_tools::DocumentEdit;
-use entourage_types::{Checkpoint, Editor, Output, RecordWrite, StepKey, StepState, ToolCall};
+use entourage_types::{Checkpoint, Editor, Output, RecordWrite, StepKey, StepState, SubOutput, ToolCall};
 
-use crate::run::{Interrupt, Result, Run, tools::output_limits::failed, trace::RunSpans};
+use crate::run::{
+    Interrupt, Result, Run,
+    tools::{calls::Calls, output_limits::failed},
+    trace::RunSpans,
+};
 use crate::{
     Error,
     documents::{Documents, Refused},
@@ -18,19 +22,24 @@ impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.
     pub(in crate::run) async fn finish(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
-        output: Output,
+        mut output: Output,
         writes: Vec<Write>,
     ) -> Result<()> {
-        self.finish_all(calls, BTreeMap::from([(index, output)]), writes).await
+        if calls.maker(index).is_some() {
+            self.prepare(&calls[index], &mut output);
+            return self.finish_sub_call(calls, index, output, writes).await;
+        }
+        self.drop_sub_calls(&calls[index]).await?;
+        self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await
     }
 
     /// The same with the records that the call returned, and what it does to a document. If the store refuses these for
     /// what other writers did, none is stored, and the call's output says why.
     pub(in crate::run) async fn finish_with_effects(
         &mut self,
-        calls: &[ToolCall],
+        calls: &Calls<'_>,
         index: usize,
         mut output: Output,
         records: Vec<RecordWrite>,
@@ -43,12 +52,12 @@ impl Run<'_> {
         // The batch must not be refused with them.
         self.flush().await?;
         self.prepare(&calls[index], &mut output);
-        match self.commit_effects(&calls[index], &output, &records, edit.as_ref()).await? {
+        match self.commit_effects(calls, index, &output, &records, edit.as_ref()).await? {
             Some(why) => self.finish(calls, index, failed(&calls[index], why), vec![]).await,
             None => {
                 metrics::tool_step_done();
                 RunSpans::of(self).call(&calls[index], &output);
-                self.join_outputs(calls).await
+                self.join_outputs(calls.turn()).await
             }
         }
     }
@@ -57,7 +66,8 @@ impl Run<'_> {
     /// refused, if it is.
     async fn commit_effects(
         &mut self,
-        call: &ToolCall,
+        calls: &Calls<'_>,
+        index: usize,
         output: &Output,
         records: &[RecordWrite],
         edit: Option<&DocumentEdit>,
@@ -66,7 +76,16 @@ impl Run<'_> {
         let editor = Editor::Agent { agent: self.agent.id, run: Some(self.record.id) };
         loop {
             let at = self.engine.now();
-            let kept = StepState::Done(Some(Checkpoint::Output(Box::new(output.clone()))));
+            let key = StepKey::Tool(calls[index].id);
+            // It joins the transcript if the store takes it.
+            let item = calls.maker(index).map(|of| {
+                let output = SubOutput { of: of.id, output: output.clone() };
+                self.next_item(Some(key.clone()), output.into(), at)
+            });
+            let kept = match &item {
+                Some(item) => Checkpoint::Item(item.seq),
+                None => Checkpoint::Output(Box::new(output.clone())),
+            };
             let mut commit = self.fenced(at);
             if let Some(edit) = edit {
                 match Documents::of(&*store, &owner, editor).edit(edit, &mut commit).await {
@@ -76,7 +95,10 @@ impl Run<'_> {
                 }
             }
             records.iter().for_each(|write| commit.record(write.clone()));
-            commit.push(Write::Step(self.steps.row(StepKey::Tool(call.id), kept, at)));
+            if item.is_none() || self.steps.get(&key).is_some() {
+                commit.push(Write::Step(self.steps.row(key, StepState::Done(Some(kept)), at)));
+            }
+            commit.writes.extend(item.clone().map(Write::Item));
             let refusal = match self.apply(commit).await {
                 Err(Interrupt::Store(
                     refusal @ (StoreError::OtherVersion { .. }
@@ -84,7 +106,11 @@ impl Run<'_> {
                     | StoreError::NoParent { .. }
                     | StoreError::Exists { .. }),
                 )) => refusal,
-                done => return done.map(|()| None),
+                done => {
+                    done?;
+                    item.iter().for_each(|item| self.join_transcript(item));
+                    return Ok(None);
+                }
             };
             let of_edit = edit.map(|edit| Refused::of(refusal.clone(), edit.name().unwrap_or_default()));
             match of_edit {
@@ -142,7 +168,7 @@ impl Run<'_> {
     }
 
     /// Truncates an output to the stored size, and notes edited arguments.
-    fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
+    pub(in crate::run) fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
         self.transcript.keep_within(output, self.kind.limits.max_output_chars);
         // The transcript keeps the arguments that the agent gave; the output names those that a person gave.
         if let Some(arguments) = self.edited(call) {

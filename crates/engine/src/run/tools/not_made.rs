@@ -1,6 +1,6 @@
 //! Calls of a model that the program of the run does not make: a transcript goes on only after each call has its output.
 
-use entourage_types::{ItemBody, StepKey, ToolCall};
+use entourage_types::{Item, ItemBody, StepKey, ToolCall};
 
 use super::output_limits::failed;
 use crate::run::{Run, trace::RunSpans};
@@ -23,6 +23,13 @@ impl Run<'_> {
             let writes = self.checkpoint(StepKey::Tool(call.id), output, 1, at);
             self.batch.extend(writes);
         }
+    }
+
+    /// What has joined the transcript since the last turn.
+    pub(in crate::run) fn since_last_turn(&self) -> &[Item] {
+        let items = self.items();
+        let turn = items.iter().rposition(|item| matches!(item.body, ItemBody::Turn(_)));
+        turn.map_or(&[], |turn| &items[turn + 1..])
     }
 
     /// The calls of the last turn.

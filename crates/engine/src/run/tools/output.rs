@@ -2,8 +2,8 @@
 //! run.
 
 use entourage_types::{
-    Author, CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, ToolCall,
-    tool_names,
+    Author, CallId, Item, ItemBody, Notice, NoticeCode, Output, OutputEffect, Reply, Status, SubOutput,
+    ToolCall, tool_names,
 };
 
 use crate::run::{Result, Run};
@@ -135,7 +135,7 @@ fn is_unsent(item: &Item) -> bool {
 
 fn output_in(item: &Item) -> Option<&Output> {
     match &item.body {
-        ItemBody::Output(output) => Some(output),
+        ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => Some(output),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Bounds what is stored of tool outputs, because a transcript is in memory whenever its agent is at work.
 
-use entourage_types::{Item, ItemBody, Output, Step, ToolCall};
+use entourage_types::{Item, ItemBody, Output, Step, SubOutput, ToolCall};
 
 /// The most bytes, as JSON, that are stored of the text of one output: no reader needs more than a book.
 const MOST_OF_ONE: usize = 4 << 20;
@@ -35,7 +35,7 @@ pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bo
 /// Returns how many bytes of outputs a session stores, including those of the current turn.
 pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
     let joined = items.iter().map(|item| match &item.body {
-        ItemBody::Output(output) => weight(output),
+        ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => weight(output),
         _ => 0,
     });
     joined.chain(steps.iter().filter_map(Step::output).map(weight)).sum()

@@ -46,7 +46,8 @@ pub(super) fn line(event: &Event, progress: &Progress) {
         EventBody::Record { kind, .. } => kind != EntityKind::ANNOTATIONS.as_str(),
         EventBody::Item { item: Some(item), .. } => match &item.body {
             ItemBody::Turn { calls, .. } => !calls.is_empty(),
-            ItemBody::Output { error, .. } => *error,
+            ItemBody::Output { error, .. } | ItemBody::SubOutput { error, .. } => *error,
+            ItemBody::SubCalls { .. } => true,
             // It is said to the model.
             ItemBody::Notice { code, .. } if code == NoticeCode::AskedToSend.as_str() => false,
             // The error of the whole work, which is shown at its end, has the cause.

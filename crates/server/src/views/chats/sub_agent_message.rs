@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use entourage_api::schema;
 use entourage_types::{
-    Agent, AgentId, Author, CallId, Item, ItemBody, Output, Question, QuestionStatus, Time, ToolCall, Turn,
-    tool_names,
+    Agent, AgentId, Author, CallId, Item, ItemBody, Output, Question, QuestionStatus, SubOutput, Time,
+    ToolCall, tool_names,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -123,8 +123,9 @@ fn views_of(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMess
                 _ => message.text.clone(),
             },
         )],
-        ItemBody::Turn(turn) => turn_drafts(turn, asked),
-        ItemBody::Output(output) => returned(output, asked),
+        ItemBody::Turn(turn) => turn_drafts(&turn.text, &turn.calls, asked),
+        ItemBody::SubCalls(made) => turn_drafts("", &made.calls, asked),
+        ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => returned(output, asked),
         ItemBody::Decision(decision) => {
             vec![Draft::new(SubAgentRole::Assistant, decision.outcome.to_string())]
         }
@@ -140,13 +141,14 @@ fn views_of(item: &Item, asked: &HashMap<CallId, &Question>) -> Vec<SubAgentMess
     documents
 }
 
-fn turn_drafts(turn: &Turn, asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
-    let calls: Vec<Asked> = turn.calls.iter().filter(|call| is_work(&call.tool)).map(Asked::from).collect();
+/// The messages of a turn, or of calls that code makes.
+fn turn_drafts(text: &str, calls: &[ToolCall], asked: &HashMap<CallId, &Question>) -> Vec<Draft> {
+    let work: Vec<Asked> = calls.iter().filter(|call| is_work(&call.tool)).map(Asked::from).collect();
     let mut drafts = Vec::new();
-    if !turn.text.is_empty() || !calls.is_empty() {
-        drafts.push(Draft { tool_calls: calls, ..Draft::new(SubAgentRole::Assistant, &turn.text) });
+    if !text.is_empty() || !work.is_empty() {
+        drafts.push(Draft { tool_calls: work, ..Draft::new(SubAgentRole::Assistant, text) });
     }
-    let questions = turn.calls.iter().filter_map(|call| asked.get(&call.id));
+    let questions = calls.iter().filter_map(|call| asked.get(&call.id));
     let questions = questions.filter(|question| question.proposal.is_none());
     drafts.extend(questions.map(|question| Draft::new(SubAgentRole::Assistant, &question.text)));
     drafts

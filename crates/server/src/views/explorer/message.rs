@@ -131,8 +131,12 @@ fn message(item: Item, names: &HashMap<AgentId, String>) -> Option<ExplorerMessa
             }],
         },
         ItemBody::Notice(notice) => of_engine(notice.text),
-        // What it was to know beside the conversation, and what it decided, are no messages.
-        ItemBody::Context(_) | ItemBody::Decision(_) | ItemBody::Digest(_) => return None,
+        // What it was to know beside the conversation, what it decided and what its code did are no messages.
+        ItemBody::Context(_)
+        | ItemBody::Decision(_)
+        | ItemBody::Digest(_)
+        | ItemBody::SubCalls(_)
+        | ItemBody::SubOutput(_) => return None,
     })
 }
 

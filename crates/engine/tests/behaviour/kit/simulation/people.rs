@@ -377,7 +377,11 @@ async fn seen(client: &Client, agent: &Agent, found: &mut Vec<Violation>) -> Don
             ItemBody::Turn(turn) => turn.calls.is_empty() && entry.text == turn.text,
             ItemBody::Output(output) => output.text != entry.text,
             ItemBody::Notice(_) => true,
-            ItemBody::Decision(_) | ItemBody::Digest(_) | ItemBody::Context(_) => false,
+            ItemBody::Decision(_)
+            | ItemBody::Digest(_)
+            | ItemBody::Context(_)
+            | ItemBody::SubCalls(_)
+            | ItemBody::SubOutput(_) => false,
         };
         if !visible {
             let what = format!("a person sees item {}: {}", item.seq, entry.text);

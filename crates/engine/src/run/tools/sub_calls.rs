@@ -1,0 +1,163 @@
+//! Calls that the code of a call makes: each is a step of its own, made like a call of a model. What is on record of
+//! them is what the code reads when it goes on.
+
+use entourage_store::Write;
+use entourage_tools::{CodeCalls, SubCallRecord};
+use entourage_types::{
+    Action, CallId, ItemBody, Output, Step, StepKey, StepState, SubCalls, SubOutput, Task, ToolCall, Wait,
+};
+
+use crate::metrics;
+use crate::run::{
+    Result, Run,
+    tools::{calls::Calls, output_limits::failed},
+    trace::RunSpans,
+};
+
+/// The most calls that the code of one call makes.
+pub(in crate::run) const MOST_SUB_CALLS: usize = 1_000;
+
+/// The output of a call for whose end its code did not wait.
+const NOT_AWAITED: &str = "the code ended without waiting for it";
+
+impl Run<'_> {
+    /// The calls of a turn, with those that code of theirs has made which goes on.
+    pub(in crate::run) fn with_sub_calls<'t>(&self, turn: &'t [ToolCall]) -> Calls<'t> {
+        let mut calls = Calls::of(turn);
+        for (index, call) in turn.iter().enumerate() {
+            if let Some(Wait::SubCalls { groups }) = self.steps.of_call(call).and_then(Step::wait) {
+                let made = self.sub_calls().filter(|made| made.of == call.id);
+                let made: Vec<ToolCall> = made.flat_map(|made| made.calls.iter().cloned()).collect();
+                calls.code_waits(index, made, groups.clone());
+            }
+        }
+        calls
+    }
+
+    /// The calls that code of the last turn's calls has made, in order.
+    fn sub_calls(&self) -> impl DoubleEndedIterator<Item = &SubCalls> {
+        self.since_last_turn().iter().filter_map(|item| match &item.body {
+            ItemBody::SubCalls(made) => Some(made),
+            _ => None,
+        })
+    }
+
+    /// Those without an output, each behind the call whose code made it.
+    pub(in crate::run) fn open_sub_calls(&self) -> impl Iterator<Item = (CallId, &ToolCall)> {
+        let all = self.sub_calls().flat_map(|made| made.calls.iter().map(|call| (made.of, call)));
+        all.filter(|(_, call)| !self.steps.is_answered(call.id))
+    }
+
+    /// What is on record of the calls that the code of the call at this index has made.
+    pub(in crate::run) fn sub_calls_on_record(&self, calls: &Calls<'_>, index: usize) -> SubCallRecord {
+        let made: Vec<ToolCall> = calls.made_by(index).cloned().collect();
+        if made.is_empty() {
+            return SubCallRecord::default();
+        }
+        let outputs = self.since_last_turn().iter().filter_map(|item| match &item.body {
+            ItemBody::SubOutput(SubOutput { of, output }) if *of == calls[index].id => {
+                let number = made.iter().position(|call| call.id == output.call)?;
+                Some((number, output.clone()))
+            }
+            _ => None,
+        });
+        let outputs = outputs.collect();
+        SubCallRecord { calls: made, outputs }
+    }
+
+    /// Adds the calls that the code of a call makes, and what it waits for.
+    pub(in crate::run) async fn code_calls(
+        &mut self,
+        calls: &mut Calls<'_>,
+        index: usize,
+        CodeCalls { calls: new, awaits }: CodeCalls,
+    ) -> Result<()> {
+        let call = &calls[index];
+        let before = calls.made_by(index).count();
+        let all = before + new.len();
+        let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
+        let wrong = if calls.maker(index).is_some() {
+            Some("code cannot run a tool that runs code itself".to_owned())
+        } else if all > MOST_SUB_CALLS {
+            Some(format!("its code makes more than {MOST_SUB_CALLS} calls: do less in one call"))
+        } else if awaits.is_empty()
+            || awaits.iter().flatten().any(|number| *number >= all)
+            || awaits.iter().any(waits_for_none)
+        {
+            Some(
+                "its code waits for no call: the tool is at fault, and its author must look at it".to_owned(),
+            )
+        } else {
+            None
+        };
+        if let Some(wrong) = wrong {
+            return self.finish(calls, index, failed(call, wrong), vec![]).await;
+        }
+        let at = self.engine.now();
+        let of = call.id;
+        let id = |number: usize| of.sub_call(u16::try_from(number).unwrap_or(u16::MAX));
+        let new = new.into_iter().zip(before..);
+        let made: Vec<ToolCall> = new
+            .map(|(call, number)| ToolCall { id: id(number), tool: call.tool, arguments: call.arguments })
+            .collect();
+        let group = |group: Vec<usize>| group.into_iter().map(id).collect();
+        let groups: Vec<Vec<CallId>> = awaits.into_iter().map(group).collect();
+        let state = StepState::Open(Wait::SubCalls { groups: groups.clone() });
+        let waits = self.steps.row(StepKey::Tool(of), state, at);
+        // It is known at once: another output may come into the same commit.
+        self.steps.committed([waits.clone()]);
+        self.batch.push(Write::Step(waits));
+        if !made.is_empty() {
+            let item = self.append(ItemBody::SubCalls(SubCalls { of, calls: made.clone() }), at);
+            self.batch.push(item);
+            let awake = self.resumed_if_asleep(at);
+            self.batch.extend(awake);
+        }
+        calls.code_waits(index, made, groups);
+        Ok(())
+    }
+
+    /// Commits the output of a call that code made, with these writes.
+    pub(in crate::run) async fn finish_sub_call(
+        &mut self,
+        calls: &Calls<'_>,
+        index: usize,
+        output: Output,
+        mut writes: Vec<Write>,
+    ) -> Result<()> {
+        let Some(of) = calls.maker(index) else { return Ok(()) };
+        let at = self.engine.now();
+        let returned = SubOutput { of: of.id, output: output.clone() };
+        writes.extend(self.checkpoint(StepKey::Tool(calls[index].id), returned, 1, at));
+        if calls.is_awaited(index) {
+            writes.extend(self.resumed_if_asleep(at));
+        }
+        self.commit(writes).await?;
+        metrics::tool_step_done();
+        RunSpans::of(self).call(&calls[index], &output);
+        Ok(())
+    }
+
+    /// Ends what the code of a call has left open, before the call gets its output: agents that it started are deleted,
+    /// and questions that it asked withdrawn.
+    pub(in crate::run) async fn drop_sub_calls(&mut self, call: &ToolCall) -> Result<()> {
+        let open: Vec<CallId> =
+            self.open_sub_calls().filter(|(of, _)| *of == call.id).map(|(_, call)| call.id).collect();
+        if open.is_empty() {
+            return Ok(());
+        }
+        // One of them may end at this moment, which refuses the commit.
+        self.flush().await?;
+        let tasks: Vec<Task> = self.open_tasks(|task| open.contains(&task.call)).await?;
+        let mut writes = Vec::new();
+        for task in &tasks {
+            self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
+        }
+        self.close_sub_calls(NOT_AWAITED, |of| of == call.id, &mut writes).await?;
+        self.commit(writes).await?;
+        for task in tasks {
+            self.interrupt_cancelled(&task, Action::Delete);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Calls that the code of a call makes.
+
+use entourage_llm::{Message, Script, ScriptedModel};
+use entourage_testkit::{World, plain};
+use entourage_tools::{Effect, Toolbox};
+use entourage_types::{Action, Answer, ApprovalRule, Kind, Status, Verdict, WaitingOn};
+use serde_json::json;
+
+use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
+
+type Body = fn(&mut Code) -> Result<String, Waits>;
+
+async fn world(code: Body, change: impl FnOnce(&mut Kind)) -> World {
+    with_tools(code, first_tools(), change).await
+}
+
+async fn with_tools(code: Body, tools: Toolbox, change: impl FnOnce(&mut Kind)) -> World {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "Go." => Script::call("code", json!({})),
+            Some(Message::User(text)) if text.starts_with("ask") => {
+                Script::call("ask_user", json!({ "question": "Which?" }))
+            }
+            Some(Message::User(text)) => Script::text(format!("did {text}")),
+            Some(Message::Output { text, .. }) => Script::text(format!("({text})")),
+            other => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let tools = tools.with(CodeTool::new(move |run, _| code(run)));
+    World::builder(model).tools(tools).kinds(one_kind(change)).start().await
+}
+
+/// What the code's call returned to the model, and the whole transcript.
+async fn run(world: &World) -> (String, Vec<String>) {
+    let root = world.ask("Go.").await;
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
+    let output = lines.iter().find(|line| line.starts_with("output")).cloned().unwrap_or_default();
+    assert_eq!(world.audit().await, []);
+    assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+    (output, lines)
+}
+
+/// Shows: S3-R065, S3-R066, S3-R068, S3-R070.
+#[tokio::test]
+async fn agents_of_code_are_children_and_their_results_come_back_in_the_order_of_the_waits() {
+    let code: Body = |code| {
+        let (a, b) = (code.fork("A"), code.fork("B"));
+        let (b, a) = (code.wait(b)?, code.wait(a)?);
+        Ok(format!("{} {}", b.text, a.text))
+    };
+    let world = world(code, |_| {}).await;
+    let (output, lines) = run(&world).await;
+    assert_eq!(output, "output: did B did A");
+    assert_eq!(lines[2], r#"code: [fork{"prompt":"A"} fork{"prompt":"B"}]"#);
+    let root =
+        world.client().agents(None, Default::default()).await.unwrap().into_iter().find(|a| a.depth == 0);
+    let tree = world.client().tree(root.unwrap().id).await.unwrap();
+    let below: Vec<_> = tree[1..].iter().map(|agent| (agent.parent, &*agent.kind, agent.status)).collect();
+    assert_eq!(below, vec![(Some(tree[0].id), "assistant", Status::Succeeded); 2]);
+}
+
+/// No model reads the calls of code, nor their outputs.
+#[tokio::test]
+async fn a_model_reads_what_the_code_returned_and_nothing_of_its_calls() {
+    let code: Body = |code| code.ask("Which?").map(|answer| format!("told {}", answer.text));
+    let world = world(code, |_| {}).await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    let waits = async || world.client().agent(root.id).await.unwrap().waiting_on;
+    eventually("it waits for the user", waits, |on| *on == Some(WaitingOn::User)).await;
+    world.client().answer(question.id, Answer::Text("blue".into())).await.unwrap();
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    assert_eq!(
+        lines[1..],
+        [
+            r#"turn: [code{}]"#,
+            r#"code: [ask_user{"question":"Which?"}]"#,
+            "to code: blue",
+            "output: told blue",
+            "turn: (told blue)[]",
+        ],
+    );
+}
+
+#[tokio::test]
+async fn code_reads_that_a_question_was_declined_and_that_an_agent_failed() {
+    let code: Body = |code| {
+        let asked = code.ask("Which?")?;
+        let wrong = code.call("fork", json!({ "prompt": "A", "kind": "nobody" }));
+        let wrong = code.wait(wrong)?;
+        Ok(format!("{:?} {} {}", asked.effect.is_some(), wrong.error, wrong.text))
+    };
+    let world = world(code, |_| {}).await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    world.client().answer(question.id, Answer::Declined).await.unwrap();
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    let output = lines.iter().find(|line| line.starts_with("output")).unwrap();
+    assert!(output.starts_with("output: true true the arguments of `fork` are not valid"), "{output}");
+}
+
+#[tokio::test]
+async fn code_calls_the_tools_of_its_kind_under_their_approval_rules() {
+    let effects = Effects::default();
+    let tools = first_tools().with(TestTool::new("pay", Effect::Unsafe, &effects)).with(TestTool::new(
+        "hidden",
+        Effect::Pure,
+        &effects,
+    ));
+    let code: Body = |code| {
+        let hidden = code.call("hidden", json!({}));
+        let hidden = code.wait(hidden)?.text;
+        let own = code.call("code", json!({}));
+        let own = code.wait(own)?.text;
+        let ends = code.call("final_answer", json!({ "answer": "x" }));
+        let ends = code.wait(ends)?.text;
+        let paid = code.call("pay", json!({ "n": 5 }));
+        Ok([hidden, own, ends, code.wait(paid)?.text].join("\n"))
+    };
+    let world = with_tools(code, tools, |kind| {
+        kind.tools = Some(["code", "pay", "final_answer"].map(str::to_owned).to_vec());
+        kind.approval = vec![ApprovalRule {
+            tools: vec!["pay".into()],
+            effects: vec![],
+            when: vec![],
+            answer_seconds: None,
+            otherwise: Verdict::Reject,
+        }];
+    })
+    .await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    assert_eq!(effects.per_call(), [0; 0], "nothing is paid before a person approves it");
+    assert_eq!(question.proposal.as_ref().unwrap().arguments, json!({ "n": 5 }));
+    world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    let output = lines.iter().find(|line| line.starts_with("output")).unwrap();
+    let said: Vec<&str> = output.lines().collect();
+    assert!(said[0].contains("there is no tool `hidden`"), "{output}");
+    assert!(said[1].contains("code cannot call `code`, which runs code itself"), "{output}");
+    assert!(said[2].contains("code cannot call `final_answer`, which ends the work"), "{output}");
+    assert_eq!(said[3], "pay: {\"n\":5}");
+    assert_eq!(effects.per_call(), [1]);
+    assert_eq!(world.audit().await, []);
+}
+
+/// What code leaves ends with it: an agent is deleted, a question withdrawn.
+///
+/// Shows: S3-R092.
+#[tokio::test]
+async fn what_code_does_not_wait_for_ends_with_it() {
+    let code: Body = |code| {
+        code.fork("ask someone");
+        code.call("ask_user", json!({ "question": "Why?" }));
+        let quick = code.fork("A");
+        code.wait(quick).map(|output| output.text)
+    };
+    let world = world(code, |_| {}).await;
+    let (output, lines) = run(&world).await;
+    assert_eq!(output, "output: did A");
+    let left = lines.iter().filter(|line| line.contains("the code ended without waiting for it")).count();
+    assert_eq!(left, 2, "{lines:#?}");
+    let open = async || world.client().questions(None, None, Default::default()).await.unwrap();
+    eventually("no question is open", open, |all| {
+        all.iter().all(|question| question.status != entourage_types::QuestionStatus::Open)
+    })
+    .await;
+}
+
+/// A new instruction, and a stop, end the code with what it has started.
+#[tokio::test]
+async fn a_stop_and_a_deletion_end_code_and_the_agents_that_it_started() {
+    let code: Body = |code| {
+        let child = code.fork("ask someone");
+        code.wait(child).map(|output| output.text)
+    };
+    for action in [Action::Stop, Action::Delete] {
+        let world = world(code, |_| {}).await;
+        let root = world.ask("Go.").await;
+        world.question(root.id).await;
+        world.client().intervene(root.id, action, None).await.unwrap();
+        let ended = async || world.client().tree(root.id).await.unwrap();
+        eventually("all has ended", ended, |tree| tree.iter().all(|agent| agent.status.is_terminal())).await;
+        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+        let closed = lines.iter().filter(|line| line.starts_with("to code!") || line.starts_with("output!"));
+        assert_eq!(closed.count(), 2, "{action:?}: {lines:#?}");
+        assert_eq!(world.audit().await, [], "{action:?}");
+    }
+}
+
+#[tokio::test]
+async fn code_that_makes_too_many_calls_or_waits_for_none_ends_with_an_error() {
+    let too_many: Body = |code| {
+        for n in 0..1_001 {
+            code.call("emit", json!({ "text": n.to_string() }));
+        }
+        code.wait(1_000).map(|output| output.text)
+    };
+    let nothing: Body = |_| Err(Waits(vec![]));
+    let unknown: Body = |_| Err(Waits(vec![vec![3]]));
+    let again: Body = |code| {
+        code.call("emit", json!({ "text": "x" }));
+        Err(Waits(vec![vec![0]]))
+    };
+    let others: Body = |code| {
+        let known = code.fork("A");
+        let first = code.wait(known)?;
+        if first.text == "did A" { Ok("well".into()) } else { Ok(String::new()) }
+    };
+    for (code, says) in [
+        (too_many, "more than 1000 calls"),
+        (nothing, "waits for no call"),
+        (unknown, "waits for no call"),
+        (again, "waits for no call"),
+        (others, "well"),
+    ] {
+        let world = world(code, |_| {}).await;
+        let (output, _) = run(&world).await;
+        assert!(output.contains(says), "{output}");
+    }
+}
+
+/// Code that starts agents without end meets the limits of its tree, in the commit that would start one too many.
+#[tokio::test]
+async fn agents_of_code_count_among_those_of_their_tree_and_depth() {
+    let code: Body = |code| {
+        let all: Vec<usize> = (0..6).map(|_| code.fork("Go.")).collect();
+        let mut refused = Vec::new();
+        for number in all {
+            let output = code.wait(number)?;
+            refused.push(if output.error { output.text } else { "worked".to_owned() });
+        }
+        Ok(refused.join("\n"))
+    };
+    let world = world(code, |kind| {
+        kind.limits.max_tree = 8;
+        kind.limits.max_depth = 2;
+    })
+    .await;
+    let (output, _) = run(&world).await;
+    assert!(output.contains("worked"), "{output}");
+    let root =
+        world.client().agents(None, Default::default()).await.unwrap().into_iter().find(|a| a.depth == 0);
+    let tree = world.client().tree(root.unwrap().id).await.unwrap();
+    assert!(tree.len() <= 8 + 8 && tree.iter().all(|agent| agent.depth <= 2), "{}", tree.len());
+}
+
+#[tokio::test]
+async fn what_code_reports_is_a_notice_for_those_who_watch() {
+    let code: Body = |code| {
+        let told = code.call("emit", json!({ "text": "halfway" }));
+        code.wait(told)?;
+        Ok("done".into())
+    };
+    let world = world(code, |_| {}).await;
+    let (_, lines) = run(&world).await;
+    assert!(lines.iter().any(|line| line == "notice progress: halfway"), "{lines:#?}");
+}

@@ -1,0 +1,123 @@
+//! Code that makes calls of its own goes on after a crash at any commit, without anything done twice.
+
+use std::{collections::BTreeSet, sync::Mutex};
+
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::MemoryStore;
+use entourage_testkit::{PersonAction, Story, World, WorldBuilder};
+use entourage_tools::Effect;
+use entourage_types::{About, AgentId, Answer};
+use serde_json::json;
+
+use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, first_tools, one_kind};
+
+/// A model that calls the code once, and answers with what that returned; agents that the code starts answer at once.
+fn runs_code(request: &Request) -> Script {
+    match request.messages.last() {
+        Some(Message::User(text)) if text.starts_with("Go") => Script::call("code", json!({})),
+        Some(Message::User(text)) => Script::text(format!("did {text}")),
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        other => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
+fn world(code: fn(&mut Code) -> Result<String, Waits>, effects: &Effects) -> WorldBuilder {
+    let model = ScriptedModel::deciding(|request| Some(Ok(runs_code(request))));
+    let tools = first_tools()
+        .with(CodeTool::new(move |run, _| code(run)))
+        .with(TestTool::new("look", Effect::Pure, effects))
+        .with(TestTool::new("send", Effect::Idempotent, effects))
+        .with(TestTool::new("pay", Effect::Unsafe, effects));
+    World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+}
+
+fn forks_and_waits(code: &mut Code) -> Result<String, Waits> {
+    let (a, b) = (code.fork("A"), code.fork("B"));
+    let (a, b) = (code.wait(a)?, code.wait(b)?);
+    Ok(format!("{}, {}", a.text, b.text))
+}
+
+/// Shows: S3-R065, S3-R066, S3-R068, INV-03.
+#[tokio::test(flavor = "multi_thread")]
+async fn fork_fork_wait_wait_survives_a_crash_at_every_commit() {
+    let story = Story::new(["Go."], |witness| world(forks_and_waits, &Effects::seen_by(witness))).any_order();
+    let undisturbed = story.run(1, &[]).await;
+    assert_eq!(undisturbed.transcripts.len(), 3, "{:#?}", undisturbed.transcripts);
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did A, did B[]"));
+    let points = story.survives([1, 3], 1).await;
+    assert!(points >= 100, "{points}");
+}
+
+/// A fork, a question, tools of each sort, a report, and a fork for which nobody waits.
+fn does_everything(code: &mut Code) -> Result<String, Waits> {
+    let forked = code.fork("A");
+    code.call("emit", json!({ "text": "looking" }));
+    let look = code.call("look", json!({ "n": 1 }));
+    let seen = code.wait(look)?.text;
+    let asked = code.ask("Which?")?.text;
+    let calls = [code.call("send", json!({ "n": 2 })), code.call("pay", json!({ "n": 3 }))];
+    let sent = code.wait(calls[0])?.text;
+    let paid = code.wait(calls[1])?.text;
+    let child = code.wait(forked)?.text;
+    Ok([seen, asked, sent, paid, child].join("; "))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_code_calls_survives_a_crash_at_every_commit() {
+    let story = Story::new(["Go."], |witness| world(does_everything, &Effects::seen_by(witness)));
+    let story = story.any_order().person(|question| {
+        PersonAction::Answer(match question.about {
+            About::Doubt => Answer::Retry,
+            _ => Answer::Text("yes".into()),
+        })
+    });
+    let undisturbed = story.run(1, &[]).await;
+    let said = "turn: look: {\"n\":1}; yes; send: {\"n\":2}; pay: {\"n\":3}; did A[]";
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == said), "{:#?}", undisturbed.transcripts);
+    let points = story.survives([1], 3).await;
+    assert!(points >= 50, "{points}");
+}
+
+/// Starts three agents, reads the first that ends, starts one more with what it said, and leaves the others, which by
+/// then wait for a person.
+fn leaves_agents(code: &mut Code) -> Result<String, Waits> {
+    let all = [code.fork("A"), code.fork("ask someone"), code.fork("ask again")];
+    let (_, first) = code.first(&all)?;
+    code.ask("Ready?")?;
+    let next = code.fork(&format!("more of {}", first.text));
+    code.wait(next).map(|output| output.text)
+}
+
+/// Shows: S3-R092, S3-R093.
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_code_leaves_are_deleted_whatever_crashes() {
+    let story = Story::new(["Go."], |_| {
+        let model = ScriptedModel::deciding(|request| {
+            Some(Ok(match request.messages.last() {
+                Some(Message::User(text)) if text.starts_with("ask") => {
+                    Script::call("ask_user", json!({ "question": "Which?" }))
+                }
+                _ => runs_code(request),
+            }))
+        });
+        let tools = first_tools().with(CodeTool::new(|code, _| leaves_agents(code)));
+        World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+    });
+    // The code goes on once both of the others wait.
+    let waiting: Mutex<BTreeSet<(AgentId, AgentId)>> = Mutex::default();
+    let story = story.any_order().person(move |question| {
+        let mut waiting = waiting.lock().unwrap();
+        if question.text == "Which?" {
+            waiting.insert((question.root, question.agent));
+        }
+        let both = waiting.iter().filter(|(root, _)| *root == question.root).count() == 2;
+        match question.text == "Ready?" && both {
+            true => PersonAction::Answer(Answer::Text("yes".into())),
+            false => PersonAction::Wait,
+        }
+    });
+    let undisturbed = story.run(1, &[]).await;
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did more of did A[]"));
+    let points = story.survives([1], 3).await;
+    assert!(points >= 50, "{points}");
+}

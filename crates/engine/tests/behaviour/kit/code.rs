@@ -1,0 +1,108 @@
+//! A tool whose calls run code, which here is a function of the test: it runs from its top each time, and stops where it
+//! must wait.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use entourage_tools::{
+    Caller, CodeCalls, Context, Effect, Error, Outcome, Result as ToolResult, SubCall, SubCallRecord, Tool,
+};
+use entourage_types::{Output, ToolSpec, tool_names};
+use serde_json::{Value, json};
+
+/// The code cannot go on before all calls of one of these groups have their outputs.
+pub(crate) struct Waits(pub(crate) Vec<Vec<usize>>);
+
+type Body = dyn Fn(&mut Code, &Value) -> Result<String, Waits> + Send + Sync;
+
+/// The tool `code`.
+pub(crate) struct CodeTool {
+    body: Arc<Body>,
+    comes_with: Vec<&'static str>,
+}
+
+impl CodeTool {
+    pub(crate) fn new(
+        body: impl Fn(&mut Code, &Value) -> Result<String, Waits> + Send + Sync + 'static,
+    ) -> Self {
+        let comes_with = vec![tool_names::FORK, tool_names::EMIT, tool_names::ASK_USER];
+        Self { body: Arc::new(body), comes_with }
+    }
+}
+
+/// One run of the code.
+pub(crate) struct Code {
+    record: SubCallRecord,
+    /// How many calls it has made in this run.
+    made: usize,
+    new: Vec<SubCall>,
+    diverged: Option<String>,
+}
+
+impl Code {
+    /// Makes a call and goes on; returns its number.
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> usize {
+        let number = self.made;
+        self.made += 1;
+        match self.record.calls.get(number) {
+            Some(before) if (&*before.tool, &before.arguments) == (tool, &arguments) => {}
+            Some(before) => {
+                self.diverged = Some(format!("call {number} was {}, and is {tool}", before.tool));
+            }
+            None => self.new.push(SubCall { tool: tool.to_owned(), arguments }),
+        }
+        number
+    }
+
+    pub(crate) fn fork(&mut self, prompt: &str) -> usize {
+        self.call(tool_names::FORK, json!({ "prompt": prompt }))
+    }
+
+    pub(crate) fn ask(&mut self, question: &str) -> Result<Output, Waits> {
+        let asked = self.call(tool_names::ASK_USER, json!({ "question": question }));
+        self.wait(asked)
+    }
+
+    /// Waits for the output of a call.
+    pub(crate) fn wait(&self, number: usize) -> Result<Output, Waits> {
+        self.record.output(number).cloned().ok_or_else(|| Waits(vec![vec![number]]))
+    }
+
+    /// Waits for the first of these calls that returns.
+    pub(crate) fn first(&self, numbers: &[usize]) -> Result<(usize, Output), Waits> {
+        let first = self.record.outputs.iter().find(|(number, _)| numbers.contains(number));
+        first.cloned().ok_or_else(|| Waits(numbers.iter().map(|number| vec![*number]).collect()))
+    }
+}
+
+#[async_trait]
+impl Tool for CodeTool {
+    fn name(&self) -> &str {
+        "code"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("code", "Runs code.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn comes_with(&self) -> &[&str] {
+        &self.comes_with
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> ToolResult<Outcome> {
+        let record = context.sub_calls.clone();
+        let mut code = Code { record, made: 0, new: Vec::new(), diverged: None };
+        let ended = (self.body)(&mut code, &arguments);
+        if let Some(why) = code.diverged {
+            return Err(Error::Failed(why));
+        }
+        Ok(match ended {
+            Ok(text) => Outcome::text(text),
+            Err(Waits(awaits)) => Outcome::Calls(CodeCalls { calls: code.new, awaits }),
+        })
+    }
+}

@@ -1,0 +1,7 @@
+//! What the code of an agent may call beside the tools of its kind.
+
+mod emit;
+mod fork;
+
+pub use emit::Emit;
+pub use fork::{Fork, ForkArguments};
