@@ -1,8 +1,9 @@
 //! Code as the interpreter gets it: each call of the engine's functions is told from every other.
 //!
 //! The interpreter reports a call without its place, and cannot say whether its value will be awaited. So the name in
-//! each such call is replaced by one of its own (`fork` becomes `_call_3_fork`), on the same line. What people and
-//! models read (lines, tracebacks) comes from the code as it was written.
+//! each such call is replaced by one of its own (`fork` becomes `_call_3_fork`), and what is awaited passes a function
+//! of ours, which raises what failed: the interpreter itself would raise it not where it is awaited, but at the
+//! `gather` around that. What people and models read (lines, tracebacks) comes from the code as it was written.
 
 mod awaited;
 mod bindings;
@@ -26,11 +27,22 @@ pub(crate) struct Site {
     pub(crate) awaited: bool,
 }
 
+/// The function that gives what an awaitable of ours stands for, or raises it. It is the first line.
+const PRELUDE: &str = "async def _call_await(f): r = await f; return r[0] if r[1] else _call_raise(r[0])\n";
+
+/// The name of the function in [`PRELUDE`].
+pub(crate) const AWAIT: &str = "_call_await";
+
+/// What that function calls to raise a text.
+pub(crate) const RAISE: &str = "_call_raise";
+
 /// Code that is ready for the interpreter.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     /// What the interpreter runs.
     pub(crate) text: String,
+    /// How many lines of `text` precede the code.
+    pub(crate) lines_before: u32,
     /// The calls that `text` names.
     sites: Vec<Site>,
 }
@@ -40,6 +52,7 @@ impl Prepared {
     pub(crate) fn new(code: &str) -> Self {
         let as_it_is = || Self {
             text: code.to_owned(),
+            lines_before: 0,
             sites: Vec::new(),
         };
         if code.contains(MARK) {
@@ -56,24 +69,42 @@ impl Prepared {
             found: Vec::new(),
         };
         visitor::walk_body(&mut calls, body);
-        calls.found.sort_unstable_by_key(|(start, _)| *start);
+        calls.found.sort_unstable_by_key(|call| call.start);
 
-        let mut text = String::with_capacity(code.len() + calls.found.len() * 10);
         let mut sites = Vec::with_capacity(calls.found.len());
-        let (mut copied, mut line) = (0, 1);
-        for (start, name) in calls.found {
-            let before = &code[copied..start];
-            line += newlines(before);
-            text.push_str(before);
-            text.push_str(&format!("{MARK}{}_{name}", sites.len()));
-            sites.push(Site {
-                line,
-                awaited: awaited.contains(&start),
-            });
-            copied = start + name.len();
+        let mut edits = Vec::with_capacity(calls.found.len());
+        let (mut before, mut line) = (0, 1);
+        for Found { start, end, name } in calls.found {
+            line += newlines(&code[before..start]);
+            before = start;
+            let awaited = awaited.contains(&start);
+            let unique = format!("{MARK}{}_{name}", sites.len());
+            sites.push(Site { line, awaited });
+            if awaited {
+                edits.push((start, name.len(), format!("{AWAIT}({unique}")));
+                edits.push((end, 0, ")".to_owned()));
+            } else {
+                edits.push((start, name.len(), unique));
+            }
+        }
+        edits.sort_by_key(|(at, ..)| *at);
+        let lines_before = u32::from(sites.iter().any(|site| site.awaited));
+        let mut text = String::with_capacity(code.len() + PRELUDE.len() + edits.len() * 16);
+        if lines_before > 0 {
+            text.push_str(PRELUDE);
+        }
+        let mut copied = 0;
+        for (at, replaced, with) in edits {
+            text.push_str(&code[copied..at]);
+            text.push_str(&with);
+            copied = at + replaced;
         }
         text.push_str(&code[copied..]);
-        Self { text, sites }
+        Self {
+            text,
+            lines_before,
+            sites,
+        }
     }
 
     /// The function that a name in `text` stands for, and the call if it is one of those that `text` names.
@@ -87,6 +118,20 @@ impl Prepared {
     }
 }
 
+/// A text in which names of calls are those that the code has.
+pub(crate) fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut parts = text.split(MARK);
+    plain.extend(parts.next());
+    for part in parts {
+        match part.split_once('_') {
+            Some((number, rest)) if number.parse::<usize>().is_ok() => plain.push_str(rest),
+            _ => plain.push_str(part),
+        }
+    }
+    plain
+}
+
 /// How many lines end in a text.
 fn newlines(text: &str) -> u32 {
     let count = text.bytes().filter(|byte| *byte == b'\n').count();
@@ -97,8 +142,14 @@ fn newlines(text: &str) -> u32 {
 struct Calls<'b> {
     /// Functions whose names the code uses for something of its own.
     bound: &'b [&'static str],
-    /// Where the name in each call is, and the name.
-    found: Vec<(usize, &'static str)>,
+    found: Vec<Found>,
+}
+
+/// A call: where it starts and ends, and the name that it starts with.
+struct Found {
+    start: usize,
+    end: usize,
+    name: &'static str,
 }
 
 impl<'a> Visitor<'a> for Calls<'_> {
@@ -106,7 +157,8 @@ impl<'a> Visitor<'a> for Calls<'_> {
         if let Some((start, name)) = called_function(expr)
             && !self.bound.contains(&name)
         {
-            self.found.push((start, name));
+            let end = expr.end().to_usize();
+            self.found.push(Found { start, end, name });
         }
         visitor::walk_expr(self, expr);
     }
@@ -135,6 +187,7 @@ mod tests {
         assert_eq!(prepared.function("_call_1_wait").unwrap().1.unwrap().line, 3);
         assert_eq!(prepared.function("emit"), Some(("emit", None)));
         assert_eq!(prepared.function("len"), None);
+        assert_eq!(plain("_call_12_fork, _call_x, len"), "fork, x, len");
     }
 
     #[test]

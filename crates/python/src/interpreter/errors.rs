@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use monty_types::{ExcType, MontyException, StackFrame};
 
 use super::output::head;
+use crate::code::{AWAIT, plain};
 use crate::progress::PythonError;
 use crate::script::Script;
 
@@ -28,8 +29,8 @@ pub(super) fn is_limit(error: &MontyException) -> bool {
     matches!(error.exc_type(), ExcType::TimeoutError | ExcType::MemoryError)
 }
 
-/// The error as the code's author is to read it.
-pub(super) fn explain(error: &MontyException, script: &Script) -> PythonError {
+/// The error as the code's author is to read it. The interpreter has `lines_before` more lines than the author.
+pub(super) fn explain(error: &MontyException, script: &Script, lines_before: u32) -> PythonError {
     let kind = error.exc_type().to_string();
     let raw = error.message().unwrap_or_default();
     let limits = &script.limits;
@@ -55,11 +56,11 @@ pub(super) fn explain(error: &MontyException, script: &Script) -> PythonError {
             None => (raw.to_owned(), hint(error.exc_type(), raw)),
         },
     };
-    let message = head(&message, MAX_MESSAGE).to_owned();
-    let frames = error.traceback();
+    let message = plain(head(&message, MAX_MESSAGE));
+    let frames: Vec<Frame> = error.traceback().iter().filter_map(|frame| Frame::of(frame, lines_before)).collect();
     PythonError {
-        traceback: traceback(frames, &kind, &message, &script.code),
-        line: frames.last().map(|frame| frame.start.line),
+        traceback: traceback(&frames, &kind, &message, &script.code),
+        line: frames.last().map(|frame| frame.line),
         kind,
         message,
         hint,
@@ -89,8 +90,27 @@ fn language() -> String {
         .to_owned()
 }
 
+/// A call in a traceback.
+struct Frame<'a> {
+    line: u32,
+    /// The function, `<module>`, or nothing where a line is no Python.
+    within: Option<&'a str>,
+}
+
+impl<'a> Frame<'a> {
+    /// The call in the code for one in the interpreter, unless it is not in the code.
+    fn of(frame: &'a StackFrame, lines_before: u32) -> Option<Self> {
+        let name = frame.frame_name.as_deref().unwrap_or("<module>");
+        let line = frame.start.line.checked_sub(lines_before).filter(|line| *line > 0)?;
+        (name != AWAIT).then_some(Self {
+            line,
+            within: (!frame.hide_frame_name).then_some(name),
+        })
+    }
+}
+
 /// Python's traceback, with the lines as they were written.
-fn traceback(frames: &[StackFrame], kind: &str, message: &str, code: &str) -> String {
+fn traceback(frames: &[Frame<'_>], kind: &str, message: &str, code: &str) -> String {
     let lines: Vec<&str> = code.lines().collect();
     let mut text = String::new();
     if !frames.is_empty() {
@@ -104,10 +124,10 @@ fn traceback(frames: &[StackFrame], kind: &str, message: &str, code: &str) -> St
         if (FIRST_FRAMES..FIRST_FRAMES + left_out).contains(&place) {
             continue;
         }
-        let line = frame.start.line;
+        let line = frame.line;
         let _ = write!(text, "  line {line}");
-        if !frame.hide_frame_name {
-            let _ = write!(text, ", in {}", frame.frame_name.as_deref().unwrap_or("<module>"));
+        if let Some(within) = frame.within {
+            let _ = write!(text, ", in {within}");
         }
         text.push('\n');
         if let Some(source) = lines.get(line.saturating_sub(1) as usize) {

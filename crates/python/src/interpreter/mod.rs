@@ -18,7 +18,7 @@ use monty_types::{
     ResourceLimits, ResourceTracker,
 };
 
-use crate::code::Prepared;
+use crate::code::{Prepared, RAISE};
 use crate::error::Error;
 use crate::progress::{Ended, Progress};
 use crate::record::Record;
@@ -114,7 +114,8 @@ impl Run<'_> {
                 },
                 RunProgress::ResolveFutures(futures) => self.resolve(futures),
                 RunProgress::NameLookup(lookup) => {
-                    let known = lookup.object_id().is_none() && self.prepared.function(&lookup.name).is_some();
+                    let known = lookup.name == RAISE || self.prepared.function(&lookup.name).is_some();
+                    let known = known && lookup.object_id().is_none();
                     let found = if known {
                         NameLookupResult::Value(MontyObject::Function {
                             name: lookup.name.clone(),
@@ -140,6 +141,10 @@ impl Run<'_> {
     fn call(&mut self, mut call: FunctionCall) -> Turn {
         let args = std::mem::take(&mut call.args);
         let kwargs = std::mem::take(&mut call.kwargs);
+        if call.function_name == RAISE {
+            let text = args.into_iter().next().map(|text| text.to_string());
+            return self.resume(call, MontyException::new(ExcType::RuntimeError, text).into());
+        }
         let known = self.prepared.function(&call.function_name);
         let Some((function, site)) = known.filter(|_| call.object_id.is_none()) else {
             let text = format!("name '{}' is not defined", call.function_name);
@@ -184,7 +189,7 @@ impl Run<'_> {
                 let waited = self.host.state.futures.get(id);
                 if let Some(result) = waited.and_then(|waited| self.host.result(waited)) {
                     self.host.state.futures.remove(id);
-                    let there = vec![(*id, result)];
+                    let there = vec![(*id, for_await(result))];
                     return Turn::Continue(futures.resume(there, PrintWriter::Callback(&mut self.output)));
                 }
             }
@@ -228,7 +233,7 @@ impl Run<'_> {
             return divergence;
         }
         Progress::Ended(Ended {
-            error: Some(errors::explain(error, self.script)),
+            error: Some(errors::explain(error, self.script, self.prepared.lines_before)),
             ..self.end()
         })
     }
@@ -258,4 +263,17 @@ impl Run<'_> {
             error: None,
         }
     }
+}
+
+/// What the code before the code takes for an awaitable: a value, or the text of an error, and which of them it is.
+fn for_await(result: ExtFunctionResult) -> ExtFunctionResult {
+    let (value, is_value) = match result {
+        ExtFunctionResult::Return(value) => (value, true),
+        ExtFunctionResult::Error(error) => {
+            let text = error.into_message().unwrap_or_default();
+            (MontyObject::String(text), false)
+        }
+        other => return other,
+    };
+    ExtFunctionResult::Return(MontyObject::Tuple(vec![value, MontyObject::Bool(is_value)]))
 }
