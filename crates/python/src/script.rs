@@ -18,10 +18,7 @@ impl Script {
     /// Code under the default limits.
     #[must_use]
     pub fn new(code: impl Into<String>) -> Self {
-        Self {
-            code: code.into(),
-            limits: Limits::default(),
-        }
+        Self { code: code.into(), limits: Limits::default() }
     }
 }
 

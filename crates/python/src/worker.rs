@@ -35,23 +35,17 @@ const PANICKED: u8 = 101;
 /// A program that is started for this calls nothing else, and has opened no files and started no threads before.
 pub fn worker_main() -> ExitCode {
     let (process, confinement) = Process::begin();
-    let watched = Arc::new(Watched {
-        process,
-        runs: AtomicBool::new(false),
-        watcher: thread::current(),
-    });
+    let watched = Arc::new(Watched { process, runs: AtomicBool::new(false), watcher: thread::current() });
     let worker = Arc::clone(&watched);
-    let started = thread::Builder::new()
-        .stack_size(STACK_BYTES)
-        .spawn(move || {
-            let served = catch_unwind(AssertUnwindSafe(|| serve(&worker, confinement)));
-            // The thread that watches sleeps, so this one ends the process.
-            std::process::exit(match served {
-                Ok(Ok(())) => 0,
-                Ok(Err(_)) => 1,
-                Err(_) => i32::from(PANICKED),
-            })
-        });
+    let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        let served = catch_unwind(AssertUnwindSafe(|| serve(&worker, confinement)));
+        // The thread that watches sleeps, so this one ends the process.
+        std::process::exit(match served {
+            Ok(Ok(())) => 0,
+            Ok(Err(_)) => 1,
+            Err(_) => i32::from(PANICKED),
+        })
+    });
     match started {
         Ok(_) => watched.watch(),
         Err(_) => ExitCode::FAILURE,

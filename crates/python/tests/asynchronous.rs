@@ -34,10 +34,7 @@ async def one(name):
 print(asyncio.run(asyncio.gather(one('a'), one('b'))) if False else await asyncio.gather(one('a'), one('b')))
 "#;
     let script = Script::new(code);
-    let mut record = Record {
-        calls: vec![tool("a"), tool("b")],
-        outcomes: vec![(1, value("B"))],
-    };
+    let mut record = Record { calls: vec![tool("a"), tool("b")], outcomes: vec![(1, value("B"))] };
     let (calls, awaits) = blocked(run(&script, &record, None).unwrap());
     assert_eq!(calls, [tool("b2")]);
     assert_eq!(awaits, [[0], [2]]);
@@ -123,7 +120,8 @@ fn what_is_never_awaited_is_still_asked_for() {
 
 #[test]
 fn one_agent_may_be_awaited_twice_at_once() {
-    let (ended, _) = finished("import asyncio\nh = fork('a')\nprint(await asyncio.gather(wait(h), wait([h]), wait(h)))");
+    let (ended, _) =
+        finished("import asyncio\nh = fork('a')\nprint(await asyncio.gather(wait(h), wait([h]), wait(h)))");
     assert_eq!(ended.error, None);
     assert_eq!(ended.stdout, "['did a', ['did a'], 'did a']\n");
 }

@@ -6,36 +6,20 @@ use crate::harness::*;
 
 #[test]
 fn a_run_that_asks_for_something_else_says_where() {
-    let record = Record {
-        calls: vec![tool("a"), tool("b")],
-        outcomes: vec![(0, value("1"))],
-    };
+    let record = Record { calls: vec![tool("a"), tool("b")], outcomes: vec![(0, value("1"))] };
     let progress = run(&Script::new("x = tool('a')\n\ny = tool('c')"), &record, None).unwrap();
     assert_eq!(
         progress,
-        Progress::Diverged {
-            number: 1,
-            line: Some(3),
-            expected: tool("b"),
-            found: Some(tool("c")),
-        }
+        Progress::Diverged { number: 1, line: Some(3), expected: tool("b"), found: Some(tool("c")) }
     );
 }
 
 #[test]
 fn a_run_that_asks_for_less_says_so() {
-    let record = Record {
-        calls: vec![fork("a"), fork("b")],
-        outcomes: vec![],
-    };
+    let record = Record { calls: vec![fork("a"), fork("b")], outcomes: vec![] };
     for (code, line) in [("fork('a')", None), ("wait(fork('a'))", Some(1)), ("fork('a')\n1 / 0", None)] {
         let progress = run(&Script::new(code), &record, None).unwrap();
-        let expected = Progress::Diverged {
-            number: 1,
-            line,
-            expected: fork("b"),
-            found: None,
-        };
+        let expected = Progress::Diverged { number: 1, line, expected: fork("b"), found: None };
         assert_eq!(progress, expected, "{code}");
     }
 }
@@ -43,10 +27,7 @@ fn a_run_that_asks_for_less_says_so() {
 #[test]
 fn a_record_that_contradicts_itself_is_an_error() {
     for outcomes in [vec![(1, value("a"))], vec![(0, value("a")), (0, value("b"))]] {
-        let record = Record {
-            calls: vec![tool("a")],
-            outcomes,
-        };
+        let record = Record { calls: vec![tool("a")], outcomes };
         let error = run(&Script::new("tool('a')"), &record, None).unwrap_err();
         assert!(matches!(error, Error::Record(_)), "{error}");
     }

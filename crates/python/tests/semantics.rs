@@ -19,13 +19,7 @@ fn code_without_calls_ends_with_what_it_printed_and_its_last_value() {
 fn a_fork_is_there_at_once_and_wait_gives_its_text() {
     let code = "h = fork('a', kind='coder')\nprint(h)\nprint(wait(h))";
     let (calls, awaits) = blocked(first(code));
-    assert_eq!(
-        calls,
-        [Call::Fork {
-            prompt: "a".into(),
-            kind: Some("coder".into())
-        }]
-    );
+    assert_eq!(calls, [Call::Fork { prompt: "a".into(), kind: Some("coder".into()) }]);
     assert_eq!(awaits, [[0]]);
     let (ended, _) = finished(code);
     assert_eq!(ended.stdout, "Agent(number=0)\ndid a\n");
@@ -44,10 +38,7 @@ fn several_forks_are_asked_for_before_the_first_wait() {
 #[test]
 fn waiting_for_a_list_needs_all_of_it() {
     let code = "hs = [fork('A'), fork('B'), fork('C')]\nprint(wait(tuple(hs)))\nprint(wait([]))";
-    let mut record = Record {
-        calls: vec![fork("A"), fork("B"), fork("C")],
-        outcomes: vec![(2, value("c"))],
-    };
+    let mut record = Record { calls: vec![fork("A"), fork("B"), fork("C")], outcomes: vec![(2, value("c"))] };
     let (calls, awaits) = blocked(run(&Script::new(code), &record, None).unwrap());
     assert!(calls.is_empty());
     assert_eq!(awaits, [[0, 1]]);
@@ -82,7 +73,10 @@ fn what_failed_raises_and_can_be_caught() {
     let (ended, _) = finished_with(code, failed);
     assert_eq!(ended.stdout, "caught no budget\nf\n");
     let error = ended.error.unwrap();
-    assert_eq!((error.kind.as_str(), error.message.as_str(), error.line), ("RuntimeError", "no budget", Some(8)));
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str(), error.line),
+        ("RuntimeError", "no budget", Some(8))
+    );
     assert!(error.traceback.contains("line 8, in <module>\n    wait(h)\n"), "{}", error.traceback);
 }
 
@@ -93,8 +87,16 @@ fn other_things_than_handles_are_no_hang() {
         ("wait('x')", "TypeError", "not str"),
         ("wait()", "TypeError", "lacks its argument 'agent'"),
         ("wait([fork('a'), 1])", "TypeError", "not int"),
-        ("from collections import namedtuple\nwait(namedtuple('Agent', ['number'])(7))", "ValueError", "no agent 7"),
-        ("emit('a')\nfrom collections import namedtuple\nwait(namedtuple('Agent', ['number'])(0))", "ValueError", "no agent 0"),
+        (
+            "from collections import namedtuple\nwait(namedtuple('Agent', ['number'])(7))",
+            "ValueError",
+            "no agent 7",
+        ),
+        (
+            "emit('a')\nfrom collections import namedtuple\nwait(namedtuple('Agent', ['number'])(0))",
+            "ValueError",
+            "no agent 0",
+        ),
     ] {
         let error = ended(code).error.unwrap();
         assert_eq!(error.kind, kind, "{code}");
@@ -214,7 +216,8 @@ print(with_f, sum(len(tool('x')) for _ in range(2)))
 
 #[test]
 fn a_function_may_be_called_by_another_name() {
-    let code = "f = fork\nhs = [f(p) for p in 'ab']\ndef go(w, h): return w(h)\nprint([go(wait, h) for h in hs])";
+    let code =
+        "f = fork\nhs = [f(p) for p in 'ab']\ndef go(w, h): return w(h)\nprint([go(wait, h) for h in hs])";
     let (ended, record) = finished(code);
     assert_eq!(ended.error, None);
     assert_eq!(ended.stdout, "['did a', 'did b']\n");

@@ -14,11 +14,7 @@ use ruff_python_ast::{Comprehension, Expr, Stmt};
 pub(super) fn awaited_calls(body: &[Stmt]) -> BTreeSet<usize> {
     let mut flows = Flows::default();
     visitor::walk_body(&mut flows, body);
-    let mut awaited = Awaited {
-        flows: &flows.flows,
-        names: BTreeSet::new(),
-        calls: BTreeSet::new(),
-    };
+    let mut awaited = Awaited { flows: &flows.flows, names: BTreeSet::new(), calls: BTreeSet::new() };
     for root in &flows.roots {
         awaited.demand(root);
     }
@@ -58,7 +54,9 @@ impl<'a> Flows<'a> {
 impl<'a> Visitor<'a> for Flows<'a> {
     fn visit_stmt(&mut self, stmt: &'a Stmt) {
         match stmt {
-            Stmt::Assign(assign) => assign.targets.iter().for_each(|target| self.assign(target, &assign.value)),
+            Stmt::Assign(assign) => {
+                assign.targets.iter().for_each(|target| self.assign(target, &assign.value))
+            }
             Stmt::AugAssign(assign) => self.assign(&assign.target, &assign.value),
             Stmt::AnnAssign(assign) => {
                 if let Some(value) = &assign.value {

@@ -50,11 +50,7 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Prepares code. Code that is no Python stays as it is: the interpreter says what is wrong with it.
     pub(crate) fn new(code: &str) -> Self {
-        let as_it_is = || Self {
-            text: code.to_owned(),
-            lines_before: 0,
-            sites: Vec::new(),
-        };
+        let as_it_is = || Self { text: code.to_owned(), lines_before: 0, sites: Vec::new() };
         if code.contains(MARK) {
             return as_it_is();
         }
@@ -64,10 +60,7 @@ impl Prepared {
         let body = parsed.suite();
         let own = bindings::functions_bound(body);
         let awaited = awaited::awaited_calls(body);
-        let mut calls = Calls {
-            bound: &own,
-            found: Vec::new(),
-        };
+        let mut calls = Calls { bound: &own, found: Vec::new() };
         visitor::walk_body(&mut calls, body);
         calls.found.sort_unstable_by_key(|call| call.start);
 
@@ -100,11 +93,7 @@ impl Prepared {
             copied = at + replaced;
         }
         text.push_str(&code[copied..]);
-        Self {
-            text,
-            lines_before,
-            sites,
-        }
+        Self { text, lines_before, sites }
     }
 
     /// The function that a name in `text` stands for, and the call if it is one of those that `text` names.
@@ -203,7 +192,10 @@ mod tests {
         assert_eq!(sites("x = tool('a')\nawait x"), [(1, true)]);
         assert_eq!(sites("await tool('a')\ny = tool('b')"), [(1, true), (2, false)]);
         assert_eq!(sites("await asyncio.gather(wait(1), *[tool('a') for x in y])"), [(1, true), (1, true)]);
-        assert_eq!(sites("ts = [tool('a')]\nts.append(tool('b'))\nawait gather(*ts)"), [(1, true), (2, true)]);
+        assert_eq!(
+            sites("ts = [tool('a')]\nts.append(tool('b'))\nawait gather(*ts)"),
+            [(1, true), (2, true)]
+        );
         assert_eq!(sites("ts = {}\nts[1] = tool('a')\nfor k, t in ts.items():\n  await t"), [(2, true)]);
         assert_eq!(sites("def f(x):\n  return tool(x)\nawait gather(*[f(i) for i in y])"), [(2, true)]);
         assert_eq!(sites("async def f(x):\n  return tool(x)\nawait f(1)"), [(2, false)]);

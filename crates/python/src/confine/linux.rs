@@ -28,22 +28,10 @@ impl Process {
             Some(_) => Measure::Full,
             None => Measure::Lacking("/proc/self/statm cannot be read".to_owned()),
         };
-        let none = Rlimit {
-            current: Some(0),
-            maximum: Some(0),
-        };
-        let few = Rlimit {
-            current: Some(8),
-            maximum: Some(8),
-        };
-        let limits = [
-            (Resource::Core, none.clone()),
-            (Resource::Fsize, none),
-            (Resource::Nofile, few),
-        ];
-        let applied = limits
-            .into_iter()
-            .try_for_each(|(resource, limit)| setrlimit(resource, limit));
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
+        let few = Rlimit { current: Some(8), maximum: Some(8) };
+        let limits = [(Resource::Core, none.clone()), (Resource::Fsize, none), (Resource::Nofile, few)];
+        let applied = limits.into_iter().try_for_each(|(resource, limit)| setrlimit(resource, limit));
         let confinement = Confinement {
             landlock: landlock(),
             seccomp: Measure::Lacking("not yet".to_owned()),
@@ -55,10 +43,7 @@ impl Process {
 
     /// Applies what must come last, to all threads of the process: none can be started after it.
     pub(crate) fn finish(confinement: &mut Confinement) {
-        let none = Rlimit {
-            current: Some(0),
-            maximum: Some(0),
-        };
+        let none = Rlimit { current: Some(0), maximum: Some(0) };
         if let Err(error) = setrlimit(Resource::Nproc, none) {
             confinement.limits = Measure::Lacking(error.to_string());
         }
@@ -94,10 +79,7 @@ pub(crate) fn limit_run(process: &Process, limits: &Limits) -> io::Result<()> {
 
 /// Sets a limit that a later run may set otherwise.
 fn soft(resource: Resource, limit: u64) -> io::Result<()> {
-    let limit = Rlimit {
-        current: Some(limit),
-        maximum: rustix::process::getrlimit(resource).maximum,
-    };
+    let limit = Rlimit { current: Some(limit), maximum: rustix::process::getrlimit(resource).maximum };
     Ok(setrlimit(resource, limit)?)
 }
 

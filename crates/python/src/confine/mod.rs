@@ -2,10 +2,10 @@
 
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(target_os = "linux")]
-mod system_calls;
 #[cfg(not(target_os = "linux"))]
 mod other;
+#[cfg(target_os = "linux")]
+mod system_calls;
 
 use std::fmt;
 
@@ -60,12 +60,7 @@ impl fmt::Display for Measure {
 
 impl fmt::Display for Confinement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            landlock,
-            seccomp,
-            limits,
-            memory,
-        } = self;
+        let Self { landlock, seccomp, limits, memory } = self;
         write!(f, "landlock: {landlock}; seccomp: {seccomp}; limits: {limits}; memory: {memory}")
     }
 }

@@ -11,12 +11,8 @@ pub(crate) struct Process;
 impl Process {
     pub(crate) fn begin() -> (Self, Confinement) {
         let lacking = || Measure::Lacking("only Linux has it".to_owned());
-        let confinement = Confinement {
-            landlock: lacking(),
-            seccomp: lacking(),
-            limits: lacking(),
-            memory: lacking(),
-        };
+        let confinement =
+            Confinement { landlock: lacking(), seccomp: lacking(), limits: lacking(), memory: lacking() };
         (Self, confinement)
     }
 

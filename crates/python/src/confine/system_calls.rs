@@ -52,10 +52,7 @@ pub(super) fn allow_few() -> Result<(), seccompiler::Error> {
     let (exec, anonymous) = (libc::PROT_EXEC as u64, libc::MAP_ANONYMOUS as u64);
     rules.insert(
         libc::SYS_mmap,
-        vec![only(&[
-            (2, Is::MaskedEq(exec), 0),
-            (3, Is::MaskedEq(anonymous), anonymous),
-        ])?],
+        vec![only(&[(2, Is::MaskedEq(exec), 0), (3, Is::MaskedEq(anonymous), anonymous)])?],
     );
     rules.insert(libc::SYS_mprotect, vec![only(&[(2, Is::MaskedEq(exec), 0)])?]);
     // Limits of this process, and signals to it, as when it aborts.
@@ -69,8 +66,7 @@ pub(super) fn allow_few() -> Result<(), seccompiler::Error> {
 
 /// A rule for calls whose arguments are as these say: the place of one, and how it compares with a number.
 fn only(arguments: &[(u8, Is, u64)]) -> Result<Rule, seccompiler::BackendError> {
-    let conditions = arguments
-        .iter()
-        .map(|(place, is, value)| Condition::new(*place, Length::Dword, is.clone(), *value));
+    let conditions =
+        arguments.iter().map(|(place, is, value)| Condition::new(*place, Length::Dword, is.clone(), *value));
     Rule::new(conditions.collect::<Result<_, _>>()?)
 }

@@ -57,7 +57,8 @@ pub(super) fn explain(error: &MontyException, script: &Script, lines_before: u32
         },
     };
     let message = plain(head(&message, MAX_MESSAGE));
-    let frames: Vec<Frame> = error.traceback().iter().filter_map(|frame| Frame::of(frame, lines_before)).collect();
+    let frames: Vec<Frame> =
+        error.traceback().iter().filter_map(|frame| Frame::of(frame, lines_before)).collect();
     PythonError {
         traceback: traceback(&frames, &kind, &message, &script.code),
         line: frames.last().map(|frame| frame.line),
@@ -102,10 +103,7 @@ impl<'a> Frame<'a> {
     fn of(frame: &'a StackFrame, lines_before: u32) -> Option<Self> {
         let name = frame.frame_name.as_deref().unwrap_or("<module>");
         let line = frame.start.line.checked_sub(lines_before).filter(|line| *line > 0)?;
-        (name != AWAIT).then_some(Self {
-            line,
-            within: (!frame.hide_frame_name).then_some(name),
-        })
+        (name != AWAIT).then_some(Self { line, within: (!frame.hide_frame_name).then_some(name) })
     }
 }
 

@@ -57,15 +57,11 @@ pub(super) fn read(
         }
         "ask_user" => {
             let [question] = arguments.take(["text"], 1)?;
-            Call::AskUser {
-                text: text(function, "text", question)?,
-            }
+            Call::AskUser { text: text(function, "text", question)? }
         }
         "emit" => {
             let [said] = arguments.take(["text"], 1)?;
-            Call::Emit {
-                text: text(function, "text", said)?,
-            }
+            Call::Emit { text: text(function, "text", said)? }
         }
         "tool" => arguments.tool()?,
         _ => {
@@ -75,7 +71,8 @@ pub(super) fn read(
     };
     let bytes = serde_json::to_vec(&call).map_or(usize::MAX, |json| json.len());
     if bytes > MAX_CALL_BYTES {
-        let text = format!("{function}() was given {bytes} bytes, more than {MAX_CALL_BYTES}: pass less text");
+        let text =
+            format!("{function}() was given {bytes} bytes, more than {MAX_CALL_BYTES}: pass less text");
         return Err(value_error(text));
     }
     Ok(Asked::Call(call))
@@ -127,7 +124,8 @@ impl Arguments<'_> {
     ) -> Result<[Option<MontyObject>; N], MontyException> {
         let function = self.function;
         if self.args.len() > N {
-            let text = format!("{function}() takes {N} arguments ({}), not {}", names.join(", "), self.args.len());
+            let text =
+                format!("{function}() takes {N} arguments ({}), not {}", names.join(", "), self.args.len());
             return Err(type_error(text));
         }
         let mut values = [const { None }; N];
@@ -151,13 +149,12 @@ impl Arguments<'_> {
 
     /// A call of a tool: its name, and its arguments by name.
     fn tool(mut self) -> Result<Call, MontyException> {
-        let usage = "tool() takes the name of a tool, and the tool's arguments by name: tool(\"name\", key=value)";
+        let usage =
+            "tool() takes the name of a tool, and the tool's arguments by name: tool(\"name\", key=value)";
         let name = match self.args.len() {
-            0 => self
-                .kwargs
-                .iter()
-                .position(|(key, _)| key == "name")
-                .map(|place| self.kwargs.remove(place).1),
+            0 => {
+                self.kwargs.iter().position(|(key, _)| key == "name").map(|place| self.kwargs.remove(place).1)
+            }
             1 => self.args.pop(),
             _ => None,
         };

@@ -119,10 +119,8 @@ impl<'a> Host<'a> {
         };
         let number = self.state.made;
         if number >= self.limit {
-            let text = format!(
-                "this code made more than {} calls of fork, ask_user, emit and tool",
-                self.limit
-            );
+            let text =
+                format!("this code made more than {} calls of fork, ask_user, emit and tool", self.limit);
             return Answer::Raises(MontyException::new(ExcType::RuntimeError, Some(text)));
         }
         let waited = match &call {
@@ -156,12 +154,7 @@ impl<'a> Host<'a> {
     /// The first call on record that the code did not make, if it makes no more before it waits or ends.
     pub(super) fn divergence(&self, line: Option<u32>) -> Option<Progress> {
         let expected = self.record.calls.get(self.state.made as usize)?;
-        Some(Progress::Diverged {
-            number: self.state.made,
-            line,
-            expected: expected.clone(),
-            found: None,
-        })
+        Some(Progress::Diverged { number: self.state.made, line, expected: expected.clone(), found: None })
     }
 
     /// Gives the code the next outcome on record, if there is another. Only code that cannot go on is given one: so
@@ -208,7 +201,8 @@ impl<'a> Host<'a> {
 
     /// The forks that the code never waited for.
     pub(super) fn unawaited(&self) -> Vec<u32> {
-        let forked = (0..self.state.made).filter(|number| matches!(self.made(*number), Some(Call::Fork { .. })));
+        let forked =
+            (0..self.state.made).filter(|number| matches!(self.made(*number), Some(Call::Fork { .. })));
         forked.filter(|number| !self.state.waited.contains(number)).collect()
     }
 }

@@ -51,11 +51,7 @@ pub fn run(script: &Script, record: &Record, snapshot: Option<&[u8]>) -> Result<
     let (held, step) = match continued {
         Some((held, progress)) => (held, Some(Ok(progress))),
         None => (
-            Held {
-                state: State::default(),
-                output: Output::new(script.limits.output_bytes),
-                waited: None,
-            },
+            Held { state: State::default(), output: Output::new(script.limits.output_bytes), waited: None },
             None,
         ),
     };
@@ -170,7 +166,12 @@ impl Run<'_> {
             }
             if !self.host.give() {
                 let awaits = vec![self.host.missing(&waited)];
-                return Turn::Break(self.blocked(awaits, Some(waited), &RunProgress::FunctionCall(call), line));
+                return Turn::Break(self.blocked(
+                    awaits,
+                    Some(waited),
+                    &RunProgress::FunctionCall(call),
+                    line,
+                ));
             }
         }
     }
@@ -219,11 +220,7 @@ impl Run<'_> {
         };
         let mut record = self.record.clone();
         record.calls.extend(calls.iter().map(|new| new.call.clone()));
-        Progress::Blocked {
-            awaits,
-            snapshot: snapshot::save(self.script, &record, held, progress),
-            calls,
-        }
+        Progress::Blocked { awaits, snapshot: snapshot::save(self.script, &record, held, progress), calls }
     }
 
     fn failed(mut self, error: &MontyException) -> Progress {

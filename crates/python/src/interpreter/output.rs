@@ -17,10 +17,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(limit: usize) -> Self {
-        Self {
-            limit,
-            ..Self::default()
-        }
+        Self { limit, ..Self::default() }
     }
 
     fn push(&mut self, text: &str) {

@@ -9,7 +9,9 @@ pub(super) fn answer(call: &OsFunctionCall) -> ExtFunctionResult {
     let (kind, text) = match call {
         OsFunctionCall::DateToday | OsFunctionCall::DateTimeNow(_) => (
             ExcType::RuntimeError,
-            format!("{name}() is not available: this code has no clock. Take the time from your instructions or a tool"),
+            format!(
+                "{name}() is not available: this code has no clock. Take the time from your instructions or a tool"
+            ),
         ),
         OsFunctionCall::Getenv(_) | OsFunctionCall::GetEnviron => (
             ExcType::PermissionError,

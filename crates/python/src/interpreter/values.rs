@@ -49,19 +49,18 @@ fn to_json_within(value: MontyObject, depth: usize) -> Result<Value, MontyExcept
         MontyObject::Int(value) => Value::from(value),
         MontyObject::BigInt(value) => match u64::try_from(&value) {
             Ok(value) => Value::from(value),
-            Err(_) => return Err(value_error("an argument is a larger int than JSON carries: pass it as str")),
+            Err(_) => {
+                return Err(value_error("an argument is a larger int than JSON carries: pass it as str"));
+            }
         },
         MontyObject::Float(value) => match Number::from_f64(value) {
             Some(number) => Value::Number(number),
             None => return Err(value_error("an argument is nan or inf, which JSON does not have")),
         },
         MontyObject::String(text) => Value::String(text),
-        MontyObject::List(items) | MontyObject::Tuple(items) => Value::Array(
-            items
-                .into_iter()
-                .map(|item| to_json_within(item, depth))
-                .collect::<Result<_, _>>()?,
-        ),
+        MontyObject::List(items) | MontyObject::Tuple(items) => {
+            Value::Array(items.into_iter().map(|item| to_json_within(item, depth)).collect::<Result<_, _>>()?)
+        }
         MontyObject::Dict(pairs) => {
             let mut object = Map::new();
             for (key, value) in pairs {
@@ -110,7 +109,9 @@ pub(super) fn type_name(value: &MontyObject) -> String {
         MontyObject::Function { .. } | MontyObject::BuiltinFunction(_) => "function",
         MontyObject::NamedTuple { type_name, .. } => return type_name.clone(),
         MontyObject::ClassInstance(instance) => return instance.class_type.name.clone(),
-        MontyObject::Repr(text) | MontyObject::Cycle(_, text) => return super::output::head(text, 80).to_owned(),
+        MontyObject::Repr(text) | MontyObject::Cycle(_, text) => {
+            return super::output::head(text, 80).to_owned();
+        }
         _ => "object",
     }
     .to_owned()

@@ -43,12 +43,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            concurrent: 4,
-            waiting: 256,
-            kept: 4,
-            kept_for: Duration::from_secs(30),
-        }
+        Self { concurrent: 4, waiting: 256, kept: 4, kept_for: Duration::from_secs(30) }
     }
 }
 
@@ -117,10 +112,7 @@ impl Workers {
         record: &Record,
         snapshot: Option<&[u8]>,
     ) -> Result<Progress, Error> {
-        let request = Request {
-            script: script.clone(),
-            record: record.clone(),
-        };
+        let request = Request { script: script.clone(), record: record.clone() };
         // A snapshot that is too large is none of ours.
         let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
         let frame = frame::encode(&request, snapshot.unwrap_or_default())?;
@@ -163,10 +155,7 @@ impl Workers {
     #[must_use]
     pub fn processes(&self) -> Vec<Worker> {
         let alive = self.shared.alive.lock();
-        let worker = |(id, owner): (&u32, &String)| Worker {
-            id: *id,
-            owner: owner.clone(),
-        };
+        let worker = |(id, owner): (&u32, &String)| Worker { id: *id, owner: owner.clone() };
         alive.iter().map(worker).collect()
     }
 
@@ -176,11 +165,7 @@ impl Workers {
             return Ok(place);
         }
         let _waiting = Waiting::new(&shared.waiting, shared.settings.waiting)?;
-        shared
-            .places
-            .acquire()
-            .await
-            .map_err(|closed| Error::Io(std::io::Error::other(closed)))
+        shared.places.acquire().await.map_err(|closed| Error::Io(std::io::Error::other(closed)))
     }
 }
 
@@ -191,11 +176,7 @@ impl<'a> Waiting<'a> {
     fn new(count: &'a AtomicUsize, limit: usize) -> Result<Self, Error> {
         let waiting = Self(count);
         let before = count.fetch_add(1, Ordering::Relaxed);
-        if before < limit {
-            Ok(waiting)
-        } else {
-            Err(Error::Busy { waiting: before })
-        }
+        if before < limit { Ok(waiting) } else { Err(Error::Busy { waiting: before }) }
     }
 }
 

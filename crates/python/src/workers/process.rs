@@ -70,10 +70,7 @@ impl Process {
             .kill_on_drop(true);
         #[cfg(unix)]
         start.process_group(0).current_dir("/");
-        let cannot = |source| Error::Start {
-            program: command.program.display().to_string(),
-            source,
-        };
+        let cannot = |source| Error::Start { program: command.program.display().to_string(), source };
         let mut child = start.spawn().map_err(cannot)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id());
         let (Some(requests), Some(replies), Some(said), Some(id)) = pipes else {
@@ -123,7 +120,9 @@ impl Process {
         self.used = Instant::now();
         let (json, snapshot) = match exchanged {
             Ok(reply) => reply,
-            Err(error) if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) =>
+            {
                 return Err(Failure::Gone);
             }
             Err(error) => return Err(Failure::Run(Error::Reply(error.to_string()))),
@@ -187,9 +186,7 @@ fn cause(status: ExitStatus, said: &str, limits: &Limits) -> Error {
         return Error::TooDeep;
     }
     if said.contains("memory allocation of") || killed_by_system(status) {
-        return Error::OutOfMemory {
-            limit_bytes: limits.memory_bytes,
-        };
+        return Error::OutOfMemory { limit_bytes: limits.memory_bytes };
     }
     if used_up_time(status) {
         return Error::TimedOut { limit: limits.cpu };

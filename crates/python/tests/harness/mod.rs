@@ -1,6 +1,9 @@
 //! A world for code: what it asks for is recorded, and answered as a test says.
 
-use entourage_python::{Call, Ended, Outcome, Progress, Record, Script, run};
+use entourage_python::{
+    Call, Ended, Error, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
+    Workers, run,
+};
 
 /// What came of code that nothing was recorded of before.
 pub(crate) fn first(code: &str) -> Progress {
@@ -71,17 +74,11 @@ pub(crate) fn finished_with(code: &str, answer: impl Fn(&Call) -> Outcome) -> (E
 }
 
 pub(crate) fn fork(prompt: &str) -> Call {
-    Call::Fork {
-        prompt: prompt.into(),
-        kind: None,
-    }
+    Call::Fork { prompt: prompt.into(), kind: None }
 }
 
 pub(crate) fn tool(name: &str) -> Call {
-    Call::Tool {
-        name: name.into(),
-        arguments: serde_json::Map::new(),
-    }
+    Call::Tool { name: name.into(), arguments: serde_json::Map::new() }
 }
 
 pub(crate) fn ask(text: &str) -> Call {
@@ -94,4 +91,23 @@ pub(crate) fn emit(text: &str) -> Call {
 
 pub(crate) fn value(text: &str) -> Outcome {
     Outcome::Value(text.into())
+}
+
+/// Workers of the example, which cargo builds beside the tests.
+pub(crate) fn workers(settings: Settings) -> Workers {
+    let tests = std::env::current_exe().unwrap();
+    let program = tests.ancestors().nth(2).unwrap().join("examples/worker");
+    assert!(program.exists(), "cargo build -p entourage-python --examples");
+    Workers::new(WorkerCommand { program, args: Vec::new() }, settings)
+}
+
+/// What came of code in a process of its own, within these limits.
+pub(crate) async fn confined(code: &str, limits: Limits) -> Result<Progress, Error> {
+    let script = Script { code: code.into(), limits };
+    workers(Settings::default()).run("someone", &script, &Record::default(), None).await
+}
+
+/// The error of Python that ends code in a process of its own.
+pub(crate) async fn confined_error(code: &str, limits: Limits) -> PythonError {
+    end_of(confined(code, limits).await.unwrap()).error.unwrap()
 }
