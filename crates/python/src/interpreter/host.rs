@@ -157,6 +157,11 @@ impl<'a> Host<'a> {
         Some(Progress::Diverged { number: self.state.made, line, expected: expected.clone(), found: None })
     }
 
+    /// Whether the code can be given another outcome.
+    pub(super) fn can_give(&self) -> bool {
+        self.state.given < self.record.outcomes.len()
+    }
+
     /// Gives the code the next outcome on record, if there is another. Only code that cannot go on is given one: so
     /// when it learns what does not depend on how many there are already.
     pub(super) fn give(&mut self) -> bool {

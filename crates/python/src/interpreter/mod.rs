@@ -160,19 +160,29 @@ impl Run<'_> {
 
     /// Goes on with what the code waits for in place, or says that it cannot.
     fn settle(&mut self, call: FunctionCall, waited: Waited, line: Option<u32>) -> Turn {
-        loop {
+        if let Some(result) = self.host.result(&waited) {
+            return self.resume(call, result);
+        }
+        let progress = self.could_end_here(RunProgress::FunctionCall(call));
+        while self.host.give() {
             if let Some(result) = self.host.result(&waited) {
-                return self.resume(call, result);
+                return match progress {
+                    RunProgress::FunctionCall(call) => self.resume(call, result),
+                    other => Turn::Continue(Ok(other)),
+                };
             }
-            if !self.host.give() {
-                let awaits = vec![self.host.missing(&waited)];
-                return Turn::Break(self.blocked(
-                    awaits,
-                    Some(waited),
-                    &RunProgress::FunctionCall(call),
-                    line,
-                ));
-            }
+        }
+        let awaits = vec![self.host.missing(&waited)];
+        Turn::Break(self.blocked(awaits, Some(waited), &progress, line))
+    }
+
+    /// The run, which would end here if there were fewer outcomes, and go on from a snapshot: in all it must come to
+    /// the same.
+    fn could_end_here(&self, progress: RunProgress) -> RunProgress {
+        if self.host.can_give() {
+            snapshot::reloaded(progress)
+        } else {
+            progress
         }
     }
 
@@ -185,21 +195,34 @@ impl Run<'_> {
     fn resolve(&mut self, futures: ResolveFutures) -> Turn {
         let mut pending = futures.pending_call_ids().to_vec();
         pending.sort_unstable();
-        loop {
-            for id in &pending {
-                let waited = self.host.state.futures.get(id);
-                if let Some(result) = waited.and_then(|waited| self.host.result(waited)) {
-                    self.host.state.futures.remove(id);
-                    let there = vec![(*id, for_await(result))];
-                    return Turn::Continue(futures.resume(there, PrintWriter::Callback(&mut self.output)));
-                }
+        let mut there = self.first_there(&pending);
+        let mut progress = RunProgress::ResolveFutures(futures);
+        if there.is_none() {
+            progress = self.could_end_here(progress);
+        }
+        while there.is_none() && self.host.give() {
+            there = self.first_there(&pending);
+        }
+        match (there, progress) {
+            (Some(there), RunProgress::ResolveFutures(futures)) => {
+                Turn::Continue(futures.resume(vec![there], PrintWriter::Callback(&mut self.output)))
             }
-            if !self.host.give() {
+            (Some(_), other) => Turn::Continue(Ok(other)),
+            (None, progress) => {
                 let waited = pending.iter().filter_map(|id| self.host.state.futures.get(id));
                 let awaits = waited.map(|waited| self.host.missing(waited)).collect();
-                return Turn::Break(self.blocked(awaits, None, &RunProgress::ResolveFutures(futures), None));
+                Turn::Break(self.blocked(awaits, None, &progress, None))
             }
         }
+    }
+
+    /// The first of these awaitables that is there, and what it stands for.
+    fn first_there(&mut self, pending: &[u32]) -> Option<(u32, ExtFunctionResult)> {
+        let host = &mut self.host;
+        let there = |id: &u32| Some((*id, host.result(host.state.futures.get(id)?)?));
+        let (id, result) = pending.iter().find_map(there)?;
+        host.state.futures.remove(&id);
+        Some((id, for_await(result)))
     }
 
     fn blocked(

@@ -83,6 +83,15 @@ pub(super) fn load(script: &Script, record: &Record, snapshot: &[u8]) -> Option<
     }
 }
 
+/// A run as it would be if it went on from a snapshot taken now: objects that are made later have the same `id`.
+pub(super) fn reloaded(progress: RunProgress) -> RunProgress {
+    let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(&progress));
+    match dump.ok().filter(|dump| dump.len() <= MAX_SNAPSHOT_BYTES).map(|dump| monty::Dump::load(&dump)) {
+        Some(Ok(monty::Dump { state: Session::Running(progress), .. })) => *progress,
+        _ => progress,
+    }
+}
+
 fn head(script: &Script, record: &Record, held: Held) -> Option<Head> {
     let calls = record.calls.get(..held.state.made as usize)?;
     let outcomes = record.outcomes.get(..held.state.given)?;
