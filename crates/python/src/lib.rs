@@ -40,7 +40,7 @@ mod script;
 mod worker;
 mod workers;
 
-pub use confine::{Confinement, Measure};
+pub use confine::{Confinement, Measure, confine};
 pub use error::Error;
 pub use interpreter::{MAX_SNAPSHOT_BYTES, run};
 pub use progress::{Ended, Progress, PythonError};

@@ -73,3 +73,20 @@ async fn a_worker_has_no_environment_and_no_privileges() {
         assert!(line.split_whitespace().any(|word| word == "0"), "{line}");
     }
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_confined_process_can_do_nothing_with_the_system() {
+    use std::process::Command;
+
+    let output = Command::new(example("confined")).env_clear().output().unwrap();
+    let told: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    let mut tried = 0;
+    for (attempt, error) in told.iter().filter(|(attempt, _)| *attempt != "confinement") {
+        // Not permitted, by seccomp: not merely what happens to be so here.
+        assert_eq!(error, &serde_json::json!(1), "{attempt}: {told:?}");
+        tried += 1;
+    }
+    assert!(tried > 10, "{told:?}");
+}

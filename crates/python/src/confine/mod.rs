@@ -39,6 +39,15 @@ pub enum Measure {
     Lacking(String),
 }
 
+/// Confines this process for good, as [`crate::worker_main`] does before it runs code, and says what was applied.
+///
+/// From then on the process can open nothing and start nothing, threads included.
+pub fn confine() -> Confinement {
+    let (_, mut confinement) = Process::begin();
+    Process::finish(&mut confinement);
+    confinement
+}
+
 impl Measure {
     #[cfg(target_os = "linux")]
     fn of<T, E: fmt::Display>(result: Result<T, E>) -> Self {

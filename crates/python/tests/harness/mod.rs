@@ -93,11 +93,16 @@ pub(crate) fn value(text: &str) -> Outcome {
     Outcome::Value(text.into())
 }
 
-/// Workers of the example, which cargo builds beside the tests.
-pub(crate) fn workers(settings: Settings) -> Workers {
+/// A program of the examples, which cargo builds beside the tests.
+pub(crate) fn example(name: &str) -> std::path::PathBuf {
     let tests = std::env::current_exe().unwrap();
-    let program = tests.ancestors().nth(2).unwrap().join("examples/worker");
+    let program = tests.ancestors().nth(2).unwrap().join("examples").join(name);
     assert!(program.exists(), "cargo build -p entourage-python --examples");
+    program
+}
+
+pub(crate) fn workers(settings: Settings) -> Workers {
+    let program = example("worker");
     Workers::new(WorkerCommand { program, args: Vec::new() }, settings)
 }
 
