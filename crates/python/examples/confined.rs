@@ -31,10 +31,7 @@ const ATTEMPTS: &[Attempt] = &[
         Ok(rustix::process::test_kill_process(parent)?)
     }),
     ("raise its own limits", || {
-        let all = rustix::process::Rlimit {
-            current: None,
-            maximum: None,
-        };
+        let all = rustix::process::Rlimit { current: None, maximum: None };
         Ok(rustix::process::setrlimit(rustix::process::Resource::Nofile, all)?)
     }),
 ];

@@ -101,13 +101,15 @@ fn parent() -> Option<rustix::process::Pid> {
 }
 
 #[cfg(not(unix))]
-fn parent() {}
+fn parent() -> Option<u32> {
+    None
+}
 
 fn serve(watched: &Watched, mut confinement: Confinement) -> io::Result<()> {
     Process::finish(&mut confinement);
     let (mut from, mut to) = (io::stdin().lock(), io::stdout().lock());
     let size = watched.process.resident().unwrap_or(0);
-    frame::write(&mut to, &frame::encode(&Reply::Ready(confinement), &[])?)?;
+    frame::reply(&mut to, &Reply::Ready(confinement), &[])?;
     while let Some((json, snapshot)) = frame::read(&mut from)? {
         let request: Request = serde_json::from_slice(&json)?;
         drop(json);
@@ -134,9 +136,5 @@ fn reply(to: &mut impl Write, ran: Result<Progress, Error>, spent: bool) -> io::
         Err(Error::Record(mistake)) => Reply::Mistaken(mistake),
         Err(error) => return Err(io::Error::other(error)),
     };
-    let frame = frame::encode(&reply, snapshot.as_deref().unwrap_or_default())?;
-    if frame.len() > frame::MAX_JSON_BYTES {
-        return frame::write(to, &frame::encode(&Reply::TooLarge(frame.len() as u64), &[])?);
-    }
-    frame::write(to, &frame)
+    frame::reply(to, &reply, snapshot.as_deref().unwrap_or_default())
 }

@@ -126,7 +126,7 @@ fn more_calls_than_allowed_raise() {
 
 #[test]
 fn what_is_asked_for_at_once_is_bounded() {
-    let error = ended("for i in range(20):\n  fork('x' * 1_000_000)").error.unwrap();
+    let error = ended("for i in range(20):\n  fork('x' * 400_000)").error.unwrap();
     assert!(error.message.contains("without waiting"), "{error:?}");
 }
 

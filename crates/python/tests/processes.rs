@@ -193,3 +193,20 @@ async fn a_record_that_contradicts_itself_is_an_error_there_too() {
     assert!(matches!(error, Error::Record(_)), "{error:?}");
     simple(&workers, "a").await;
 }
+
+#[tokio::test]
+async fn code_with_a_record_that_is_too_large_is_refused() {
+    let record = Record { calls: vec![tool("a")], outcomes: vec![(0, value(&"x".repeat(65 << 20)))] };
+    let error =
+        workers(Settings::default()).run("a", &Script::new("tool('a')"), &record, None).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
+}
+
+#[tokio::test]
+async fn what_the_code_came_to_is_refused_if_it_is_too_large() {
+    let mut script = Script::new("print('\\0' * 6_000_000)");
+    script.limits.output_bytes = 6_000_000;
+    let workers = workers(Settings::default());
+    let error = workers.run("a", &script, &Record::default(), None).await.unwrap_err();
+    assert!(matches!(error, Error::TooLarge { .. }), "{error:?}");
+}

@@ -14,6 +14,7 @@ use ruff_python_ast::{Comprehension, Expr, Stmt};
 pub(super) fn awaited_calls(body: &[Stmt]) -> BTreeSet<usize> {
     let mut flows = Flows::default();
     visitor::walk_body(&mut flows, body);
+    flows.pass_arguments();
     let mut awaited = Awaited { flows: &flows.flows, names: BTreeSet::new(), calls: BTreeSet::new() };
     for root in &flows.roots {
         awaited.demand(root);
@@ -30,6 +31,10 @@ struct Flows<'a> {
     flows: Vec<(String, &'a Expr)>,
     /// The functions that the visitor is in: their names, or none in async ones, whose `return` gives a value.
     within: Vec<Option<String>>,
+    /// Functions, and the names of their parameters.
+    functions: Vec<(String, Vec<String>)>,
+    /// The functions that are called, and with what.
+    calls: Vec<(String, &'a [Expr])>,
 }
 
 impl<'a> Flows<'a> {
@@ -46,6 +51,18 @@ impl<'a> Flows<'a> {
             _ => {
                 let value = value.as_lambda_expr().map_or(value, |lambda| &lambda.body);
                 self.flows.extend(key(target).map(|name| (name, value)));
+            }
+        }
+    }
+}
+
+impl Flows<'_> {
+    /// Notes that parameters are what functions are called with.
+    fn pass_arguments(&mut self) {
+        for (function, parameters) in &self.functions {
+            for (_, arguments) in self.calls.iter().filter(|(called, _)| called == function) {
+                let passed = parameters.iter().zip(*arguments);
+                self.flows.extend(passed.map(|(parameter, argument)| (parameter.clone(), argument)));
             }
         }
     }
@@ -70,6 +87,10 @@ impl<'a> Visitor<'a> for Flows<'a> {
                 }
             }
             Stmt::FunctionDef(def) => {
+                let parameters = def.parameters.iter().map(|parameter| parameter.name().to_string());
+                // A method is called without its first.
+                self.functions
+                    .push((def.name.to_string(), parameters.filter(|name| name != "self").collect()));
                 self.within.push((!def.is_async).then(|| def.name.to_string()));
                 visitor::walk_stmt(self, stmt);
                 self.within.pop();
@@ -84,19 +105,24 @@ impl<'a> Visitor<'a> for Flows<'a> {
         match expr {
             Expr::Await(awaited) => self.roots.push(&awaited.value),
             Expr::Named(named) => self.assign(&named.target, &named.value),
-            Expr::Call(call) => match &*call.func {
-                Expr::Name(name) if name.id == "gather" => self.roots.extend(&call.arguments.args),
-                Expr::Attribute(method) => match method.attr.as_str() {
-                    "gather" | "run" => self.roots.extend(&call.arguments.args),
-                    "append" | "extend" | "insert" | "add" | "setdefault" | "update" => {
-                        if let (Some(name), Some(value)) = (key(&method.value), call.arguments.args.last()) {
-                            self.flows.push((name, value));
+            Expr::Call(call) => {
+                self.calls.extend(key(&call.func).map(|function| (function, &*call.arguments.args)));
+                match &*call.func {
+                    Expr::Name(name) if name.id == "gather" => self.roots.extend(&call.arguments.args),
+                    Expr::Attribute(method) => match method.attr.as_str() {
+                        "gather" | "run" => self.roots.extend(&call.arguments.args),
+                        "append" | "extend" | "insert" | "add" | "setdefault" | "update" => {
+                            if let (Some(name), Some(value)) =
+                                (key(&method.value), call.arguments.args.last())
+                            {
+                                self.flows.push((name, value));
+                            }
                         }
-                    }
+                        _ => {}
+                    },
                     _ => {}
-                },
-                _ => {}
-            },
+                }
+            }
             _ => {}
         }
         visitor::walk_expr(self, expr);

@@ -198,6 +198,10 @@ mod tests {
         );
         assert_eq!(sites("ts = {}\nts[1] = tool('a')\nfor k, t in ts.items():\n  await t"), [(2, true)]);
         assert_eq!(sites("def f(x):\n  return tool(x)\nawait gather(*[f(i) for i in y])"), [(2, true)]);
+        assert_eq!(
+            sites("async def all(a, ts):\n  await gather(*ts)\nawait all(tool('a'), [tool('b')])"),
+            [(3, false), (3, true)]
+        );
         assert_eq!(sites("async def f(x):\n  return tool(x)\nawait f(1)"), [(2, false)]);
         assert_eq!(sites("ts = [tool('a') for x in y]\nrs = [await t for t in ts]"), [(1, true)]);
     }

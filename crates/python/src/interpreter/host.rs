@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::record::{Call, NewCall, Outcome, Record};
 
 /// Bytes of text that new calls of one run may take together.
-const MAX_NEW_BYTES: usize = 8 << 20;
+const MAX_NEW_BYTES: usize = 4 << 20;
 
 /// What the code waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -179,11 +179,7 @@ impl Run<'_> {
     /// The run, which would end here if there were fewer outcomes, and go on from a snapshot: in all it must come to
     /// the same.
     fn could_end_here(&self, progress: RunProgress) -> RunProgress {
-        if self.host.can_give() {
-            snapshot::reloaded(progress)
-        } else {
-            progress
-        }
+        if self.host.can_give() { snapshot::reloaded(progress) } else { progress }
     }
 
     fn resume(&mut self, call: FunctionCall, result: ExtFunctionResult) -> Turn {
@@ -241,9 +237,11 @@ impl Run<'_> {
             output: std::mem::take(&mut self.output),
             waited,
         };
-        let mut record = self.record.clone();
-        record.calls.extend(calls.iter().map(|new| new.call.clone()));
-        Progress::Blocked { awaits, snapshot: snapshot::save(self.script, &record, held, progress), calls }
+        Progress::Blocked {
+            awaits,
+            snapshot: snapshot::save(self.script, self.record, &calls, held, progress),
+            calls,
+        }
     }
 
     fn failed(mut self, error: &MontyException) -> Progress {

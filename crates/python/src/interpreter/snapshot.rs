@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::host::{State, Waited};
 use super::output::Output;
-use crate::record::Record;
+use crate::record::{Call, NewCall, Record};
 use crate::script::Script;
 
 /// Bytes of a snapshot at most; a run whose state is larger has none.
@@ -42,9 +42,15 @@ pub(super) struct Held {
     pub(super) waited: Option<Waited>,
 }
 
-/// The snapshot of a run that waits, if it is not too large. `record` has the calls that the code made.
-pub(super) fn save(script: &Script, record: &Record, held: Held, progress: &RunProgress) -> Option<Vec<u8>> {
-    let head = head(script, record, held)?;
+/// The snapshot of a run that waits, if it is not too large. `new` are the calls that are not in the record.
+pub(super) fn save(
+    script: &Script,
+    record: &Record,
+    new: &[NewCall],
+    held: Held,
+    progress: &RunProgress,
+) -> Option<Vec<u8>> {
+    let head = head(script, record, new, held)?;
     let head = serde_json::to_vec(&head).ok()?;
     let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(progress)).ok()?;
     let length = u32::try_from(head.len()).ok()?;
@@ -69,7 +75,7 @@ pub(super) fn load(script: &Script, record: &Record, snapshot: &[u8]) -> Option<
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let (head_bytes, dump) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
     let found: Head = serde_json::from_slice(head_bytes).ok()?;
-    let expected = head(script, record, found.held)?;
+    let expected = head(script, record, &[], found.held)?;
     let same = found.interpreter == expected.interpreter
         && found.script == expected.script
         && found.calls == expected.calls
@@ -92,13 +98,18 @@ pub(super) fn reloaded(progress: RunProgress) -> RunProgress {
     }
 }
 
-fn head(script: &Script, record: &Record, held: Held) -> Option<Head> {
-    let calls = record.calls.get(..held.state.made as usize)?;
+fn head(script: &Script, record: &Record, new: &[NewCall], held: Held) -> Option<Head> {
+    let made = held.state.made as usize;
+    let calls = record.calls.iter().chain(new.iter().map(|new| &new.call));
+    let calls: Vec<&Call> = calls.take(made).collect();
+    if calls.len() < made {
+        return None;
+    }
     let outcomes = record.outcomes.get(..held.state.given)?;
     Some(Head {
         interpreter: (monty_types::MONTY_VERSION.to_owned(), monty::DUMP_VERSION),
         script: digest(script)?,
-        calls: digest(calls)?,
+        calls: digest(&calls)?,
         outcomes: digest(outcomes)?,
         held,
     })

@@ -5,7 +5,7 @@ mod process;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -70,6 +70,8 @@ struct Shared {
     waiting: AtomicUsize,
     /// Processes without a run, the one that ran last at the end.
     kept: Mutex<Vec<Process>>,
+    /// Whether old ones are looked for.
+    sweeps: AtomicBool,
     alive: Arc<Alive>,
 }
 
@@ -94,6 +96,7 @@ impl Workers {
                 settings,
                 waiting: AtomicUsize::new(0),
                 kept: Mutex::default(),
+                sweeps: AtomicBool::new(false),
                 alive: Arc::default(),
             }),
         }
@@ -115,14 +118,10 @@ impl Workers {
         let request = Request { script: script.clone(), record: record.clone() };
         // A snapshot that is too large is none of ours.
         let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
-        let frame = frame::encode(&request, snapshot.unwrap_or_default())?;
-        if frame.len() > frame::MAX_JSON_BYTES {
-            return Err(Error::TooLarge {
-                what: "code with its record",
-                bytes: frame.len() as u64,
-                limit: frame::MAX_JSON_BYTES as u64,
-            });
-        }
+        let limit = frame::MAX_REQUEST_BYTES;
+        let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
+        let what = "code with its record";
+        let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
         let _place = self.place().await?;
         if let Some(mut process) = self.shared.take_kept(owner) {
             match process.run(&frame, &script.limits).await {
@@ -209,17 +208,24 @@ impl Shared {
             kept.push(process);
             let too_many = kept.len().saturating_sub(self.settings.kept);
             kept.drain(..too_many);
-            drop(kept);
-            tokio::spawn(Self::end_old(Arc::downgrade(self), self.settings.kept_for));
+            if !self.sweeps.swap(true, Ordering::AcqRel) {
+                tokio::spawn(Self::end_old(Arc::downgrade(self), self.settings.kept_for));
+            }
         }
         ran.progress
     }
 
-    /// Ends the processes that were not used for this long.
+    /// Ends processes that were not used for this long, until none is kept.
     async fn end_old(shared: Weak<Self>, kept_for: Duration) {
-        tokio::time::sleep(kept_for).await;
-        if let Some(shared) = shared.upgrade() {
-            shared.kept().retain(|process| process.unused_for() < kept_for);
+        loop {
+            tokio::time::sleep(kept_for).await;
+            let Some(shared) = shared.upgrade() else { return };
+            let mut kept = shared.kept();
+            kept.retain(|process| process.unused_for() < kept_for);
+            if kept.is_empty() {
+                shared.sweeps.store(false, Ordering::Release);
+                return;
+            }
         }
     }
 }

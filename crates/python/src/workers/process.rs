@@ -139,7 +139,7 @@ impl Process {
             Ok(Reply::TooLarge(bytes)) => failed(Error::TooLarge {
                 what: "what the code came to",
                 bytes,
-                limit: frame::MAX_JSON_BYTES as u64,
+                limit: frame::MAX_REPLY_BYTES as u64,
             }),
             Ok(Reply::Ready(_)) => failed(Error::Reply("it is ready again".to_owned())),
             Err(error) => failed(Error::Reply(error.to_string())),
