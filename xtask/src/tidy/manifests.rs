@@ -20,6 +20,7 @@ use Imports::{Any, Only};
 const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-types", Only(&[])),
     ("entourage-api", Only(&["entourage-types"])),
+    ("entourage-python", Only(&[])),
     ("entourage-store", Only(&["entourage-types"])),
     ("entourage-llm", Only(&["entourage-types"])),
     ("entourage-tools", Only(&["entourage-types"])),
@@ -41,6 +42,7 @@ const IMPORTS: &[(&str, Imports)] = &[
 const HOMES: &[(&str, &str)] = &[
     ("axum", "entourage-server"),
     ("genai", "entourage-llm"),
+    ("monty", "entourage-python"),
     ("rusqlite", "entourage-store-sqlite"),
     ("sqlx", "entourage-store-postgres"),
 ];

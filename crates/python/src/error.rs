@@ -1,0 +1,66 @@
+//! Why a run of code came to nothing.
+
+use std::time::Duration;
+
+/// Why a run of code came to nothing: neither progress nor an error of Python. The texts tell the author of the code
+/// what to change, where that is the remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The record contradicts itself.
+    #[error("the record of the code's calls contradicts itself: {0}")]
+    Record(String),
+    /// The code, its record, or what it came to is too large to hand over.
+    #[error("{what} of {bytes} bytes is more than the {limit} that can be handed over: use less text")]
+    TooLarge {
+        /// What is too large.
+        what: &'static str,
+        /// Its size in bytes.
+        bytes: u64,
+        /// What there may be, in bytes.
+        limit: u64,
+    },
+    /// The process used more memory than the limit and was ended before Python could report it.
+    #[error("the code used more than {limit_bytes} bytes of memory: work on less at a time")]
+    OutOfMemory {
+        /// The limit in bytes.
+        limit_bytes: u64,
+    },
+    /// The process took longer than its limit and was ended before Python could report it.
+    #[error("the code ran for longer than {limit:?}: do less, or split the work")]
+    TimedOut {
+        /// The limit.
+        limit: Duration,
+    },
+    /// Calls of functions or brackets are nested so deeply that the process could not go on.
+    #[error("the code is nested too deeply: use loops for recursion, and shorter expressions")]
+    TooDeep,
+    /// The process ended without a reply.
+    #[error("the process of the code ended unexpectedly ({status}){said}: change the code, or do without it")]
+    Crashed {
+        /// How it ended, in the system's words.
+        status: String,
+        /// What it wrote before, after a colon; empty if nothing.
+        said: String,
+    },
+    /// All processes are in use, and as many runs wait as may.
+    #[error("{waiting} runs of code wait already: try again later")]
+    Busy {
+        /// How many wait.
+        waiting: usize,
+    },
+    /// The process could not be started.
+    #[error("the process for code cannot be started: {program}")]
+    Start {
+        /// What was to be started.
+        program: String,
+        /// Why it was not.
+        #[source]
+        source: std::io::Error,
+    },
+    /// What the process replied is no reply.
+    #[error("the process of the code replied with something else than a reply: {0}")]
+    Reply(String),
+    /// Reading from or writing to the process failed.
+    #[error("the exchange with the process of the code failed")]
+    Io(#[from] std::io::Error),
+}

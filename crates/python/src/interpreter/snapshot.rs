@@ -1,0 +1,121 @@
+//! The state of a run that waits, as bytes.
+//!
+//! A snapshot saves running the code again; it is never needed. So whatever is not certainly the state of the same
+//! code, record and version is no error, but no snapshot.
+
+use monty::{RunProgress, Session, SessionRef};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::host::{State, Waited};
+use super::output::Output;
+use crate::record::{Call, NewCall, Record};
+use crate::script::Script;
+
+/// Bytes of a snapshot at most; a run whose state is larger has none.
+pub const MAX_SNAPSHOT_BYTES: usize = 4 << 20;
+
+/// What a snapshot begins with; its last byte is the version of the format.
+const MAGIC: &[u8; 8] = b"ENTPYTH\x01";
+const DIGEST_BYTES: usize = 32;
+
+/// The first part of a snapshot: what it belongs to, and what the interpreter does not hold.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    /// The interpreter's version, and that of its dumps.
+    interpreter: (String, u16),
+    /// Digest of the code and its limits.
+    script: String,
+    /// Digest of the calls that the code made.
+    calls: String,
+    /// Digest of the outcomes that it was given.
+    outcomes: String,
+    held: Held,
+}
+
+/// What a run holds beside the interpreter.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Held {
+    pub(super) state: State,
+    pub(super) output: Output,
+    /// What the code waits for in place, none if it waits for awaitables.
+    pub(super) waited: Option<Waited>,
+}
+
+/// The snapshot of a run that waits, if it is not too large. `new` are the calls that are not in the record.
+pub(super) fn save(
+    script: &Script,
+    record: &Record,
+    new: &[NewCall],
+    held: Held,
+    progress: &RunProgress,
+) -> Option<Vec<u8>> {
+    let head = head(script, record, new, held)?;
+    let head = serde_json::to_vec(&head).ok()?;
+    let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(progress)).ok()?;
+    let length = u32::try_from(head.len()).ok()?;
+    let mut bytes = Vec::with_capacity(MAGIC.len() + DIGEST_BYTES + 4 + head.len() + dump.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&[0; DIGEST_BYTES]);
+    bytes.extend_from_slice(&length.to_le_bytes());
+    bytes.extend_from_slice(&head);
+    bytes.extend_from_slice(&dump);
+    let digest = Sha256::digest(&bytes[MAGIC.len() + DIGEST_BYTES..]);
+    bytes[MAGIC.len()..MAGIC.len() + DIGEST_BYTES].copy_from_slice(&digest);
+    (bytes.len() <= MAX_SNAPSHOT_BYTES).then_some(bytes)
+}
+
+/// The run that a snapshot is of, if it is one of this script, version, and of a beginning of this record.
+pub(super) fn load(script: &Script, record: &Record, snapshot: &[u8]) -> Option<(Held, RunProgress)> {
+    let rest = snapshot.strip_prefix(MAGIC)?;
+    let (digest, rest) = rest.split_at_checked(DIGEST_BYTES)?;
+    if Sha256::digest(rest).as_slice() != digest {
+        return None;
+    }
+    let (length, rest) = rest.split_first_chunk::<4>()?;
+    let (head_bytes, dump) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+    let found: Head = serde_json::from_slice(head_bytes).ok()?;
+    let expected = head(script, record, &[], found.held)?;
+    let same = found.interpreter == expected.interpreter
+        && found.script == expected.script
+        && found.calls == expected.calls
+        && found.outcomes == expected.outcomes;
+    if !same {
+        return None;
+    }
+    match monty::Dump::load(dump).ok()?.state {
+        Session::Running(progress) => Some((expected.held, *progress)),
+        Session::Idle(_) | Session::Suspended(_) => None,
+    }
+}
+
+/// A run as it would be if it went on from a snapshot taken now: objects that are made later have the same `id`.
+pub(super) fn reloaded(progress: RunProgress) -> RunProgress {
+    let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(&progress));
+    match dump.ok().filter(|dump| dump.len() <= MAX_SNAPSHOT_BYTES).map(|dump| monty::Dump::load(&dump)) {
+        Some(Ok(monty::Dump { state: Session::Running(progress), .. })) => *progress,
+        _ => progress,
+    }
+}
+
+fn head(script: &Script, record: &Record, new: &[NewCall], held: Held) -> Option<Head> {
+    let made = held.state.made as usize;
+    let calls = record.calls.iter().chain(new.iter().map(|new| &new.call));
+    let calls: Vec<&Call> = calls.take(made).collect();
+    if calls.len() < made {
+        return None;
+    }
+    let outcomes = record.outcomes.get(..held.state.given)?;
+    Some(Head {
+        interpreter: (monty_types::MONTY_VERSION.to_owned(), monty::DUMP_VERSION),
+        script: digest(script)?,
+        calls: digest(&calls)?,
+        outcomes: digest(outcomes)?,
+        held,
+    })
+}
+
+fn digest(value: &(impl Serialize + ?Sized)) -> Option<String> {
+    let json = serde_json::to_vec(value).ok()?;
+    Some(Sha256::digest(json).iter().map(|byte| format!("{byte:02x}")).collect())
+}

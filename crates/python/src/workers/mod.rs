@@ -1,0 +1,231 @@
+//! The parent's side: processes that run code, a few of them kept for owners whose code waits.
+
+mod process;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+
+use crate::confine::Confinement;
+use crate::error::Error;
+use crate::frame::{self, Request};
+use crate::progress::Progress;
+use crate::record::Record;
+use crate::script::Script;
+use process::{Failure, Process};
+
+/// The program whose main function is [`crate::worker_main`].
+#[derive(Debug, Clone)]
+pub struct WorkerCommand {
+    /// Its path.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// How many processes there are, and how long they are kept.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Runs at a time, each in a process.
+    pub concurrent: usize,
+    /// Runs that may wait for one of these to end; more are refused.
+    pub waiting: usize,
+    /// Processes that are kept without a run, in all. A kept one serves its owner alone.
+    pub kept: usize,
+    /// How long a process is kept without a run.
+    pub kept_for: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { concurrent: 4, waiting: 256, kept: 4, kept_for: Duration::from_secs(30) }
+    }
+}
+
+/// A process that runs code, or is kept to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    /// Its id, which is also its process group's.
+    pub id: u32,
+    /// The only owner whose code it ever runs.
+    pub owner: String,
+}
+
+/// Runs code, each in a process that is confined ([`Confinement`]), dies with this value, and serves one owner alone.
+#[derive(Debug)]
+pub struct Workers {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    command: WorkerCommand,
+    settings: Settings,
+    places: Semaphore,
+    waiting: AtomicUsize,
+    /// Processes without a run, the one that ran last at the end.
+    kept: Mutex<Vec<Process>>,
+    /// Whether old ones are looked for.
+    sweeps: AtomicBool,
+    alive: Arc<Alive>,
+}
+
+/// The processes that there are.
+#[derive(Debug, Default)]
+struct Alive(Mutex<BTreeMap<u32, String>>);
+
+impl Alive {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u32, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Workers {
+    /// Processes of this program. None is started before code runs.
+    #[must_use]
+    pub fn new(command: WorkerCommand, settings: Settings) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                places: Semaphore::new(settings.concurrent.max(1)),
+                command,
+                settings,
+                waiting: AtomicUsize::new(0),
+                kept: Mutex::default(),
+                sweeps: AtomicBool::new(false),
+                alive: Arc::default(),
+            }),
+        }
+    }
+
+    /// Runs code of an owner until it ends or cannot go on, as [`crate::run`] does, in a process. If the future is
+    /// dropped, the process is killed.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] if too many wait; what [`crate::run`] returns; and what ends a process: its limits of memory
+    /// and time, a crash.
+    pub async fn run(
+        &self,
+        owner: &str,
+        script: &Script,
+        record: &Record,
+        snapshot: Option<&[u8]>,
+    ) -> Result<Progress, Error> {
+        let request = Request { script: script.clone(), record: record.clone() };
+        // A snapshot that is too large is none of ours.
+        let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
+        let limit = frame::MAX_REQUEST_BYTES;
+        let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
+        let what = "code with its record";
+        let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
+        let _place = self.place().await?;
+        if let Some(mut process) = self.shared.take_kept(owner) {
+            match process.run(&frame, &script.limits).await {
+                Ok(ran) => return Ok(self.shared.keep(process, ran)),
+                // It may have ended while it was kept, before it had this request. A run changes nothing outside of its
+                // process, so it can be repeated.
+                Err(Failure::Gone) => {}
+                Err(Failure::Run(error)) => return Err(error),
+            }
+        }
+        let (mut process, _) = self.shared.start(owner).await?;
+        match process.run(&frame, &script.limits).await {
+            Ok(ran) => Ok(self.shared.keep(process, ran)),
+            Err(Failure::Gone) => Err(process.ended(&script.limits).await),
+            Err(Failure::Run(error)) => Err(error),
+        }
+    }
+
+    /// How a process confines itself here, as one that is started for this says.
+    ///
+    /// # Errors
+    /// [`Error::Start`] and [`Error::Crashed`] if it cannot be started.
+    pub async fn confinement(&self) -> Result<Confinement, Error> {
+        let _place = self.place().await?;
+        let (_, confinement) = self.shared.start("").await?;
+        Ok(confinement)
+    }
+
+    /// The processes that there are now.
+    #[must_use]
+    pub fn processes(&self) -> Vec<Worker> {
+        let alive = self.shared.alive.lock();
+        let worker = |(id, owner): (&u32, &String)| Worker { id: *id, owner: owner.clone() };
+        alive.iter().map(worker).collect()
+    }
+
+    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+        let shared = &self.shared;
+        if let Ok(place) = shared.places.try_acquire() {
+            return Ok(place);
+        }
+        let _waiting = Waiting::new(&shared.waiting, shared.settings.waiting)?;
+        shared.places.acquire().await.map_err(|closed| Error::Io(std::io::Error::other(closed)))
+    }
+}
+
+/// One that waits for a place.
+struct Waiting<'a>(&'a AtomicUsize);
+
+impl<'a> Waiting<'a> {
+    fn new(count: &'a AtomicUsize, limit: usize) -> Result<Self, Error> {
+        let waiting = Self(count);
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        if before < limit { Ok(waiting) } else { Err(Error::Busy { waiting: before }) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, Vec<Process>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A kept process of this owner.
+    fn take_kept(&self, owner: &str) -> Option<Process> {
+        let mut kept = self.kept();
+        let place = kept.iter().rposition(|process| process.owner() == owner)?;
+        Some(kept.remove(place))
+    }
+
+    async fn start(&self, owner: &str) -> Result<(Process, Confinement), Error> {
+        Process::start(&self.command, owner, &self.alive).await
+    }
+
+    /// Keeps a process for its owner, unless it is spent, and returns what it ran.
+    fn keep(self: &Arc<Self>, process: Process, ran: process::Ran) -> Progress {
+        if !ran.spent && self.settings.kept > 0 {
+            let mut kept = self.kept();
+            kept.push(process);
+            let too_many = kept.len().saturating_sub(self.settings.kept);
+            kept.drain(..too_many);
+            if !self.sweeps.swap(true, Ordering::AcqRel) {
+                tokio::spawn(Self::end_old(Arc::downgrade(self), self.settings.kept_for));
+            }
+        }
+        ran.progress
+    }
+
+    /// Ends processes that were not used for this long, until none is kept.
+    async fn end_old(shared: Weak<Self>, kept_for: Duration) {
+        loop {
+            tokio::time::sleep(kept_for).await;
+            let Some(shared) = shared.upgrade() else { return };
+            let mut kept = shared.kept();
+            kept.retain(|process| process.unused_for() < kept_for);
+            if kept.is_empty() {
+                shared.sweeps.store(false, Ordering::Release);
+                return;
+            }
+        }
+    }
+}

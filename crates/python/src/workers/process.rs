@@ -1,0 +1,221 @@
+//! One child process, from its start to its end.
+
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::time::{Instant, timeout};
+
+use super::{Alive, WorkerCommand};
+use crate::confine::Confinement;
+use crate::error::Error;
+use crate::frame::{self, Reply};
+use crate::progress::Progress;
+use crate::script::Limits;
+
+/// How long a process may take to start.
+const START: Duration = Duration::from_secs(20);
+
+/// How long a process may take to end once it closed its output.
+const END: Duration = Duration::from_secs(5);
+
+/// How long a run may take beyond its limit of time: for what Python does not count, such as reading the request.
+const SLACK: Duration = Duration::from_secs(1);
+
+/// Bytes that are read of what a process says when it ends.
+const SAID_BYTES: u64 = 4 << 10;
+
+#[derive(Debug)]
+pub(super) struct Process {
+    child: Child,
+    requests: ChildStdin,
+    replies: ChildStdout,
+    said: ChildStderr,
+    id: u32,
+    owner: String,
+    used: Instant,
+    alive: Arc<Alive>,
+}
+
+/// What a run came to, and whether its process should run nothing more.
+pub(super) struct Ran {
+    pub(super) progress: Progress,
+    pub(super) spent: bool,
+}
+
+/// Why a process replied nothing.
+pub(super) enum Failure {
+    /// It ended.
+    Gone,
+    /// Its run failed.
+    Run(Error),
+}
+
+impl Process {
+    pub(super) async fn start(
+        command: &WorkerCommand,
+        owner: &str,
+        alive: &Arc<Alive>,
+    ) -> Result<(Self, Confinement), Error> {
+        let mut start = Command::new(&command.program);
+        start
+            .args(&command.args)
+            .env_clear()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        start.process_group(0).current_dir("/");
+        let cannot = |source| Error::Start { program: command.program.display().to_string(), source };
+        let mut child = start.spawn().map_err(cannot)?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id());
+        let (Some(requests), Some(replies), Some(said), Some(id)) = pipes else {
+            return Err(cannot(io::Error::other("it has no pipes")));
+        };
+        alive.lock().insert(id, owner.to_owned());
+        let mut process = Self {
+            child,
+            requests,
+            replies,
+            said,
+            id,
+            owner: owner.to_owned(),
+            used: Instant::now(),
+            alive: Arc::clone(alive),
+        };
+        match timeout(START, frame::receive(&mut process.replies)).await {
+            Ok(Ok((json, _))) => match serde_json::from_slice(&json) {
+                Ok(Reply::Ready(confinement)) => Ok((process, confinement)),
+                Ok(other) => Err(Error::Reply(format!("{other:?} before it was ready"))),
+                Err(error) => Err(Error::Reply(error.to_string())),
+            },
+            Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(process.ended(&Limits::default()).await)
+            }
+            Ok(Err(error)) => Err(Error::Reply(error.to_string())),
+            Err(_) => Err(cannot(io::ErrorKind::TimedOut.into())),
+        }
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// How long it has had no run.
+    pub(super) fn unused_for(&self) -> Duration {
+        self.used.elapsed()
+    }
+
+    /// Has it run a request.
+    pub(super) async fn run(&mut self, request: &[u8], limits: &Limits) -> Result<Ran, Failure> {
+        let within = limits.wall + SLACK;
+        let exchanged = match timeout(within, self.exchange(request)).await {
+            Ok(exchanged) => exchanged,
+            Err(_) => return Err(Failure::Run(Error::TimedOut { limit: limits.wall })),
+        };
+        self.used = Instant::now();
+        let (json, snapshot) = match exchanged {
+            Ok(reply) => reply,
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) =>
+            {
+                return Err(Failure::Gone);
+            }
+            Err(error) => return Err(Failure::Run(Error::Reply(error.to_string()))),
+        };
+        let failed = |error| Err(Failure::Run(error));
+        match serde_json::from_slice(&json) {
+            Ok(Reply::Ran { mut progress, spent }) => {
+                if let Progress::Blocked { snapshot: taken, .. } = &mut progress {
+                    *taken = (!snapshot.is_empty()).then_some(snapshot);
+                }
+                Ok(Ran { progress, spent })
+            }
+            Ok(Reply::Mistaken(mistake)) => failed(Error::Record(mistake)),
+            Ok(Reply::TooLarge(bytes)) => failed(Error::TooLarge {
+                what: "what the code came to",
+                bytes,
+                limit: frame::MAX_REPLY_BYTES as u64,
+            }),
+            Ok(Reply::Ready(_)) => failed(Error::Reply("it is ready again".to_owned())),
+            Err(error) => failed(Error::Reply(error.to_string())),
+        }
+    }
+
+    async fn exchange(&mut self, request: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+        self.requests.write_all(request).await?;
+        self.requests.flush().await?;
+        frame::receive(&mut self.replies).await
+    }
+
+    /// Why the process ended, which it is about to or did.
+    pub(super) async fn ended(&mut self, limits: &Limits) -> Error {
+        let status = match timeout(END, self.child.wait()).await {
+            Ok(Ok(status)) => status,
+            Ok(Err(error)) => return Error::Io(error),
+            Err(_) => return Error::Reply("it closed its output and goes on".to_owned()),
+        };
+        let mut said = Vec::new();
+        let mut words = (&mut self.said).take(SAID_BYTES);
+        // What it said is a help only, so it is not waited for where something else holds the other end.
+        let _ = timeout(END, words.read_to_end(&mut said)).await;
+        cause(status, String::from_utf8_lossy(&said).trim(), limits)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.alive.lock().remove(&self.id);
+        // The id may belong to another process once this one was waited for.
+        #[cfg(unix)]
+        if self.child.id().is_some()
+            && let Some(group) = i32::try_from(self.id).ok().and_then(rustix::process::Pid::from_raw)
+        {
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// What a process died of, from its status and from what it said.
+fn cause(status: ExitStatus, said: &str, limits: &Limits) -> Error {
+    if said.contains("overflowed its stack") {
+        return Error::TooDeep;
+    }
+    if said.contains("memory allocation of") || killed_by_system(status) {
+        return Error::OutOfMemory { limit_bytes: limits.memory_bytes };
+    }
+    if used_up_time(status) {
+        return Error::TimedOut { limit: limits.cpu };
+    }
+    Error::Crashed {
+        status: status.to_string(),
+        said: match said {
+            "" => String::new(),
+            said => format!(": {said}"),
+        },
+    }
+}
+
+/// Whether the system killed it, as it does when memory runs out.
+fn killed_by_system(status: ExitStatus) -> bool {
+    signal(status) == Some(9)
+}
+
+/// Whether it reached the system's limit of processor time.
+fn used_up_time(status: ExitStatus) -> bool {
+    signal(status) == Some(24)
+}
+
+#[cfg(unix)]
+fn signal(status: ExitStatus) -> Option<i32> {
+    std::os::unix::process::ExitStatusExt::signal(&status)
+}
+
+#[cfg(not(unix))]
+fn signal(_status: ExitStatus) -> Option<i32> {
+    None
+}
