@@ -18,8 +18,8 @@
 //! and returns, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases, [`types`] the data
 //! types, [`engine`] the rest. A crate that builds on it needs no other crate of the project.
 //!
-//! Features: `mcp` (tools of MCP servers), `server` (the HTTP API and webhooks), `cli` (the binary; includes
-//! `mcp` and `server`), all on by default; `conformance` (the tests that a [`Store`] must pass), off by
+//! Features: `mcp` (tools of MCP servers), `python` (the tool that runs Python), `server` (the HTTP API and webhooks),
+//! `cli` (the binary; includes the others), all on by default; `conformance` (the tests that a [`Store`] must pass), off by
 //! default.
 
 pub mod agency;
@@ -40,12 +40,14 @@ pub use async_trait::async_trait;
 pub use compose::check_webhooks;
 pub use compose::{
     Entourage, choice, choice_offline, database, is_begun, loaded_kinds, look, look_only, migrate, read_only,
-    secret_keys, tool_settings, unchecked, unpriced,
+    secret_keys, tool_settings, toolbox, unchecked, unpriced,
 };
 pub use entourage_engine::{
     self as engine, Client, Clock, Engine, Entry, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
 };
 pub use entourage_llm::{self as models, Model};
+#[cfg(feature = "python")]
+pub use entourage_python as python;
 pub use entourage_store::{self as store, MemoryStore, Store};
 pub use entourage_store_sqlite as sqlite;
 pub use entourage_tools::{self as tools, Tool};

@@ -7,5 +7,5 @@ mod cli;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
-    cli::main()
+    cli::python_worker().unwrap_or_else(cli::main)
 }

@@ -2,8 +2,8 @@
 //!
 //! An agent's model writes Python that forks agents, waits for them, asks people and calls tools. What it asks for is
 //! recorded by whoever runs it; while it waits there is no process. Once there are outcomes, [`Workers::run`] runs it
-//! again: from its top, with what is on [`Record`], or from a snapshot, which comes to the same. This crate knows
-//! nothing of engines, stores or agents.
+//! again: from its top, with what is on [`Record`], or from a snapshot, which comes to the same. [`PythonTool`] is the
+//! tool of it; the rest of the crate knows nothing of engines, stores or agents.
 //!
 //! # What the code has
 //!
@@ -37,6 +37,7 @@ mod interpreter;
 mod progress;
 mod record;
 mod script;
+mod tool;
 mod worker;
 mod workers;
 
@@ -46,5 +47,6 @@ pub use interpreter::{MAX_SNAPSHOT_BYTES, run};
 pub use progress::{Ended, Progress, PythonError};
 pub use record::{Call, NewCall, Outcome, Record};
 pub use script::{Limits, Script};
+pub use tool::PythonTool;
 pub use worker::worker_main;
 pub use workers::{Settings, Worker, WorkerCommand, Workers};

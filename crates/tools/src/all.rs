@@ -6,9 +6,9 @@ use serde::Deserialize;
 use crate::{
     AskUser, CreateDocument, CreateNote, CreateTask, EditDocument, Emit, FetchSettings, FetchUrl, Files,
     FilesSettings, FinalAnswer, Fork, ListDocuments, ListFiles, ListGoals, McpSettings, Owners,
-    ReactivateAgent, ReadDocument, ReadFile, ReadGoal, ReadOutput, RetireLearning, RewriteDocument,
-    SaveLearning, SearchAgentHistory, SearchDocuments, SearchNotes, SearchSettings, SendMessage, SpawnAgent,
-    Toolbox, UpdateLearning, Wait, WebSearch,
+    PythonSettings, ReactivateAgent, ReadDocument, ReadFile, ReadGoal, ReadOutput, RetireLearning,
+    RewriteDocument, SaveLearning, SearchAgentHistory, SearchDocuments, SearchNotes, SearchSettings,
+    SendMessage, SpawnAgent, Toolbox, UpdateLearning, Wait, WebSearch,
 };
 
 /// Settings of the engine's tools.
@@ -21,6 +21,8 @@ pub struct Settings {
     pub fetch: FetchSettings,
     /// The one directory that `list_files` and `read_file` read; no such tools without it.
     pub files: Option<FilesSettings>,
+    /// What Python code of agents may use.
+    pub python: PythonSettings,
     /// The MCP servers, one table each.
     pub mcp: Vec<McpSettings>,
 }

@@ -25,6 +25,8 @@ pub const LIST_DOCUMENTS: &str = "list_documents";
 pub const LIST_FILES: &str = "list_files";
 /// The tool that lists the goals of the user.
 pub const LIST_GOALS: &str = "list_goals";
+/// The tool that runs Python.
+pub const PYTHON: &str = "python";
 /// The tool that gives more work to an agent that ended.
 pub const REACTIVATE_AGENT: &str = "reactivate_agent";
 /// The tool that reads a document.

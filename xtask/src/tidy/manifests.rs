@@ -20,7 +20,7 @@ use Imports::{Any, Only};
 const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-types", Only(&[])),
     ("entourage-api", Only(&["entourage-types"])),
-    ("entourage-python", Only(&[])),
+    ("entourage-python", Only(&["entourage-types", "entourage-tools"])),
     ("entourage-store", Only(&["entourage-types"])),
     ("entourage-llm", Only(&["entourage-types"])),
     ("entourage-tools", Only(&["entourage-types"])),

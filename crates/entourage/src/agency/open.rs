@@ -1,6 +1,6 @@
 //! Opens an agency: checks its chart, builds its engine and starts the work.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
@@ -11,7 +11,6 @@ use entourage_llm::Model;
 use entourage_store::Store;
 use entourage_tools::{
     Address, Caller, Context, Effect, Error as ToolError, Outcome, Settings as ToolSettings, Tool, Toolbox,
-    builtin,
 };
 use entourage_types::{Input, Kind, Owner, ResultSource, ToolSpec};
 use serde_json::Value;
@@ -26,6 +25,7 @@ use super::{
 use crate::{
     Error, Result, Settings,
     closable::Closable,
+    compose::toolbox,
     embedded::{AtWork, Kept, chosen_model, work},
     subscriber::{NoReceivers, Subscriber, subscribed},
 };
@@ -45,6 +45,7 @@ pub struct AgencyBuilder {
     thread_store: Option<Arc<dyn ThreadStore>>,
     subscribers: Vec<Subscriber>,
     budgets: Budgets,
+    python_worker: Option<Vec<OsString>>,
 }
 
 impl AgencyBuilder {
@@ -62,6 +63,7 @@ impl AgencyBuilder {
             thread_store: None,
             subscribers: Vec::new(),
             budgets: Budgets::default(),
+            python_worker: None,
         }
     }
 
@@ -106,6 +108,14 @@ impl AgencyBuilder {
     /// Adds a guardrail that [`Ask::response_validator`](super::Ask::response_validator) can name.
     pub fn guardrail(mut self, guardrail: Guardrail) -> Self {
         self.guardrails.push(guardrail);
+        self
+    }
+
+    /// Gives agents that list it the tool `python`. Their code runs in processes of a program whose main function calls
+    /// `entourage::python::worker_main` before anything else; these are the first words of its command: your own program
+    /// with an argument by which it knows, or one that does nothing else. Without this there is no such tool.
+    pub fn python(mut self, worker: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.python_worker = Some(worker.into_iter().map(Into::into).collect());
         self
     }
 
@@ -168,7 +178,7 @@ impl AgencyBuilder {
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let default = chosen_model(self.model, || Settings::load(None, None)).await?;
         let mut own = BTreeMap::new();
-        let mut tools = builtin(self.tools);
+        let mut tools = toolbox(self.tools, self.python_worker.as_deref());
         for agent in &agents {
             check_named(agent, &*default, &tools)?;
         }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use entourage::{Settings, settings::NamedModel};
 
-use super::{failure::Failure, supervise};
+use super::{failure::Failure, python_worker, supervise};
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of every command")]
@@ -55,6 +55,7 @@ impl Globals {
             settings.model_from = Some(NamedModel { by: "--model".to_owned(), model: model.clone() });
         }
         settings.supervisor = supervise::words();
+        settings.python_worker = python_worker::words();
         Ok(settings)
     }
 

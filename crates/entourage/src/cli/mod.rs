@@ -44,6 +44,7 @@ mod pieces;
 mod progress;
 mod projects;
 mod prune;
+mod python_worker;
 mod question;
 mod reference;
 mod request;
@@ -76,6 +77,8 @@ use entourage_types::Action;
 use failure::{Exit, Failure};
 use globals::Globals;
 use text::Text;
+
+pub(crate) use python_worker::main as python_worker;
 
 const AFTER_HELP: &str = "\
 Examples:

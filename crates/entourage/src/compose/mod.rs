@@ -3,6 +3,7 @@
 mod database;
 mod kinds;
 mod model;
+mod python;
 mod secrets;
 mod tools;
 mod webhooks;
@@ -18,7 +19,7 @@ use entourage_engine::{
 use entourage_llm::Choice;
 #[cfg(feature = "server")]
 use entourage_server::Auth;
-use entourage_tools::{Files, Problem, builtin};
+use entourage_tools::{Files, Problem};
 use entourage_types::ProgramName;
 use tokio::task::JoinSet;
 
@@ -34,6 +35,7 @@ use crate::{
 pub use database::{database, is_begun, look, look_only, migrate, read_only};
 pub use kinds::{loaded_kinds, unchecked, unpriced};
 pub use model::{choice, choice_offline};
+pub use python::toolbox;
 pub use secrets::secret_keys;
 pub use tools::tool_settings;
 #[cfg(feature = "server")]
@@ -100,7 +102,8 @@ impl Entourage {
         let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
         let dispatch = dispatch_settings(settings);
-        let builder = builder.tools(builtin(tools)).give_up_after(dispatch.give_up_after);
+        let toolbox = toolbox(tools, settings.python_worker.as_deref());
+        let builder = builder.tools(toolbox).give_up_after(dispatch.give_up_after);
         let act = Arc::new(Act::new(settings.documents.acts_at_once));
         let builder = builder.program(ProgramName::ACT, act);
         let builder = builder.health(settings.health.into());

@@ -1,10 +1,10 @@
 //! Opens an explorer: builds its engine and starts the work.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use entourage_engine::{Budgets, Clock, Engine, Kinds, SystemClock, dispatch};
 use entourage_store::Store;
-use entourage_tools::{Files, Settings as ToolSettings, Tool, Toolbox, builtin};
+use entourage_tools::{Files, Settings as ToolSettings, Tool, Toolbox};
 use entourage_types::{Kind, Owner};
 use tokio::{sync::Mutex, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -18,7 +18,7 @@ use crate::{
     Error, Result, Settings,
     agency::ModelChoice,
     closable::Closable,
-    compose::{dispatch_settings, loaded_kinds, open_database, secret_keys, tool_settings},
+    compose::{dispatch_settings, loaded_kinds, open_database, secret_keys, tool_settings, toolbox},
     connect::{connect, named_once, with_servers},
     embedded::{AtWork, Kept, chosen_model, work},
 };
@@ -43,6 +43,7 @@ pub struct ExplorerBuilder {
     clock: Arc<dyn Clock>,
     handler: Option<Handler>,
     otherwise: Option<WithoutHandler>,
+    python_worker: Option<Vec<OsString>>,
 }
 
 impl ExplorerBuilder {
@@ -59,6 +60,7 @@ impl ExplorerBuilder {
             clock: Arc::new(SystemClock),
             handler: None,
             otherwise: None,
+            python_worker: None,
         }
     }
 
@@ -115,6 +117,12 @@ impl ExplorerBuilder {
     /// Sets the settings of the built-in tools, such as the directory whose files agents may read.
     pub fn tool_settings(mut self, settings: ToolSettings) -> Self {
         self.tools = Some(settings);
+        self
+    }
+
+    /// Gives its agents the tool `python`: see [`AgencyBuilder::python`](crate::agency::AgencyBuilder::python).
+    pub fn python(mut self, worker: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.python_worker = Some(worker.into_iter().map(Into::into).collect());
         self
     }
 
@@ -176,7 +184,11 @@ impl ExplorerBuilder {
         for problem in problems {
             tracing::warn!("{problem}; continuing without its tools");
         }
-        let tools = toolbox(tools, self.own_tools)?;
+        if let Some(files) = tools.files.clone() {
+            Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
+        }
+        let worker = self.python_worker.or_else(|| settings?.python_worker.clone());
+        let tools = with_own(toolbox(tools, worker.as_deref()), self.own_tools)?;
         let budgets = self.budgets.or_else(|| settings.map(|settings| settings.budget.clone().into()));
         let dispatch = settings.map_or_else(dispatch::Settings::default, dispatch_settings);
         let closable = Arc::new(Closable::new(store(self.kept, settings).await?));
@@ -237,12 +249,8 @@ fn kinds(
     Ok((others.with(kind), name))
 }
 
-/// The built-in tools with those of the program.
-fn toolbox(settings: ToolSettings, own: Vec<Arc<dyn Tool>>) -> Result<Toolbox> {
-    if let Some(files) = settings.files.clone() {
-        Files::of(files).check().map_err(|error| Error::Files(error.to_string()))?;
-    }
-    let mut tools = builtin(settings);
+/// These tools with those of the program.
+fn with_own(mut tools: Toolbox, own: Vec<Arc<dyn Tool>>) -> Result<Toolbox> {
     for tool in own {
         tools.add(tool).map_err(|error| Error::Explorer(error.to_string()))?;
     }

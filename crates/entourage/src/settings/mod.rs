@@ -64,6 +64,10 @@ pub struct Settings {
     /// MCP servers of this machine. The binary names itself.
     #[serde(skip)]
     pub supervisor: Option<Vec<OsString>>,
+    /// The first words of a command that runs [`python::worker_main`](crate::python::worker_main), without which agents
+    /// have no Python. The binary names itself; a program that embeds this names one of its own.
+    #[serde(skip)]
+    pub python_worker: Option<Vec<OsString>>,
     /// The model that a variable or an option of the command line names instead of the file, if one does.
     #[serde(skip)]
     pub model_from: Option<NamedModel>,

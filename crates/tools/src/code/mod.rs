@@ -2,6 +2,8 @@
 
 mod emit;
 mod fork;
+mod settings;
 
 pub use emit::Emit;
 pub use fork::{Fork, ForkArguments};
+pub use settings::PythonSettings;

@@ -8,7 +8,7 @@ mod show;
 use clap::{Args, Subcommand};
 use entourage::Settings;
 use entourage_engine::kinds::{Finding, Severity};
-use entourage_tools::{FilesSettings, Settings as Tools, builtin};
+use entourage_tools::{FilesSettings, Settings as Tools};
 
 use super::{backend::Result, failure::Exit, globals::Globals, out, text::text};
 
@@ -96,8 +96,8 @@ pub(super) async fn checked(
     let unpriced = entourage::unpriced(settings, &mut kinds).await;
     let unpriced = unpriced.map(|unpriced| findings.extend(unpriced)).err();
     // Each command that runs a task may set `--files`, so their tools count as present.
-    let toolbox =
-        builtin(Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() });
+    let tools = Tools { files: Some(FilesSettings::new(&settings.data)), ..settings.tools.clone() };
+    let toolbox = entourage::toolbox(tools, settings.python_worker.as_deref());
     findings.extend(kinds.check(&toolbox.names().collect::<Vec<_>>()));
     Ok((kinds, findings, unpriced))
 }

@@ -1,0 +1,229 @@
+//! `python`: the tool with which an agent runs code.
+
+use std::{fmt::Write as _, time::Duration};
+
+use async_trait::async_trait;
+use entourage_tools::{
+    Caller, CodeCalls, Context, Effect, Error as ToolError, Outcome as ToolOutcome, PythonSettings,
+    ResultSource, SubCall, SubCallRecord, Tool, parse, spec_of,
+};
+use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    Call, Ended, Limits, NewCall, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
+    Workers,
+};
+
+const NAME: &str = tool_names::PYTHON;
+
+/// What the functions of code do, as its model reads it.
+const DESCRIPTION: &str = "\
+Run Python that starts other agents, waits for them, asks the user and calls your tools. Use it to do many things at once \
+or in a loop. It may wait for days. What it prints and the value of its last expression come back; nothing else is kept \
+from one call to the next.
+Functions: fork(prompt, kind=None) starts an agent that knows nothing but the prompt, and returns it at once; \
+wait(agent) returns its result, wait([a, b]) a list; ask_user(text) returns the answer, or None if there is none; \
+tool(name, **arguments) calls one of your tools and returns its text; emit(text) reports progress. With `await`, \
+wait, ask_user and tool give awaitables, for asyncio.gather. What fails raises RuntimeError.
+It is a subset of Python: functions, comprehensions, f-strings, try, dataclasses, and the modules asyncio, json, re, \
+typing, dataclasses; no files, no network, no clock, no chance.
+Example:
+agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
+print(wait(agents))";
+
+/// The tool (S3-R042, S3-R067). Its calls have no effect of their own: what the code does, it does by calls, each of which
+/// is on record.
+pub struct PythonTool {
+    workers: Workers,
+    limits: Limits,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Arguments {
+    /// The code. Its last line may be an expression.
+    code: String,
+}
+
+impl PythonTool {
+    /// A tool whose code runs in processes of this program, within the limits of these settings.
+    #[must_use]
+    pub fn of(command: WorkerCommand, settings: &PythonSettings) -> Self {
+        let processes = Settings { concurrent: settings.concurrency, ..Settings::default() };
+        let workers = Workers::new(command, processes);
+        let limits = Limits {
+            cpu: Duration::from_secs(settings.cpu_seconds),
+            wall: Duration::from_secs(settings.seconds),
+            memory_bytes: settings.memory_mib << 20,
+            output_bytes: settings.output_kib << 10,
+            calls: settings.calls,
+            ..Limits::default()
+        };
+        Self { workers, limits }
+    }
+}
+
+#[async_trait]
+impl Tool for PythonTool {
+    fn name(&self) -> &str {
+        NAME
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION);
+        if let Some(schema) = spec.parameters.as_object_mut() {
+            schema.remove("description");
+        }
+        Some(spec)
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn comes_with(&self) -> &[&str] {
+        &[tool_names::FORK, tool_names::EMIT, tool_names::ASK_USER]
+    }
+
+    /// What code returns it has from its calls, whose outputs are on record with sources of their own.
+    fn source(&self) -> ResultSource {
+        ResultSource::Agents
+    }
+
+    async fn call(&self, context: &Context, arguments: Value) -> Result<ToolOutcome, ToolError> {
+        let Arguments { code } = parse(NAME, arguments)?;
+        let script = Script { code, limits: self.limits.clone() };
+        let record = record_of(&context.sub_calls);
+        let ran = self.workers.run(context.owner.as_str(), &script, &record, None).await;
+        match ran.map_err(|error| ToolError::Failed(error.to_string()))? {
+            Progress::Blocked { calls, awaits, snapshot: _ } => {
+                let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
+                Ok(waits(calls, awaits.into_iter().map(group).collect()))
+            }
+            Progress::Ended(Ended { calls, .. }) if calls.iter().any(is_report) => {
+                // Code that has ended waits for nothing; what it reports at last is still to be reported.
+                let first = record.calls.len();
+                let last: Vec<usize> =
+                    (first..).zip(&calls).filter(|(_, call)| is_report(call)).map(|(n, _)| n).collect();
+                Ok(waits(calls, vec![last]))
+            }
+            Progress::Ended(ended) => end(ended),
+            Progress::Diverged { number, line, expected, found } => {
+                let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
+                let found = found
+                    .map_or("it ends or waits".to_owned(), |found| format!("it makes {}", named(&found)));
+                let why = format!(
+                    "the code took another way than before{line}: its call {number} was {}, and now {found}; run it anew",
+                    named(&expected)
+                );
+                Err(ToolError::Failed(why))
+            }
+        }
+    }
+}
+
+fn is_report(new: &NewCall) -> bool {
+    matches!(new.call, Call::Emit { .. })
+}
+
+fn named(call: &Call) -> String {
+    let SubCall { tool, arguments } = sub_call(call.clone());
+    format!("`{tool}` with {arguments}")
+}
+
+fn waits(calls: Vec<NewCall>, awaits: Vec<Vec<usize>>) -> ToolOutcome {
+    let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
+    ToolOutcome::Calls(CodeCalls { calls, awaits })
+}
+
+/// A call of code as the engine makes it.
+fn sub_call(call: Call) -> SubCall {
+    let (tool, arguments) = match call {
+        Call::Fork { prompt, kind: None } => (tool_names::FORK.to_owned(), json!({ "prompt": prompt })),
+        Call::Fork { prompt, kind } => {
+            (tool_names::FORK.to_owned(), json!({ "prompt": prompt, "kind": kind }))
+        }
+        Call::AskUser { text } => (tool_names::ASK_USER.to_owned(), json!({ "question": text })),
+        Call::Emit { text } => (tool_names::EMIT.to_owned(), json!({ "text": text })),
+        Call::Tool { name, arguments } => (name, Value::Object(arguments)),
+    };
+    SubCall { tool, arguments }
+}
+
+/// The same call, as the code made it.
+fn call_of(call: &ToolCall) -> Call {
+    let argument = |name: &str| call.arguments.get(name).and_then(Value::as_str).map(str::to_owned);
+    match call.tool.as_str() {
+        tool_names::FORK => {
+            Call::Fork { prompt: argument("prompt").unwrap_or_default(), kind: argument("kind") }
+        }
+        tool_names::ASK_USER => Call::AskUser { text: argument("question").unwrap_or_default() },
+        tool_names::EMIT => Call::Emit { text: argument("text").unwrap_or_default() },
+        name => {
+            let arguments = call.arguments.as_object().cloned().unwrap_or_else(Map::new);
+            Call::Tool { name: name.to_owned(), arguments }
+        }
+    }
+}
+
+fn record_of(SubCallRecord { calls, outputs }: &SubCallRecord) -> Record {
+    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    Record {
+        calls: calls.iter().map(call_of).collect(),
+        outcomes: outputs.iter().map(|(of, output)| (number(*of), outcome_of(output))).collect(),
+    }
+}
+
+fn outcome_of(output: &Output) -> Outcome {
+    match &output.effect {
+        Some(OutputEffect::Declined(_) | OutputEffect::Expired(_)) => Outcome::Value(Value::Null),
+        _ if output.error => Outcome::Failed(output.text.clone()),
+        _ => Outcome::Value(Value::String(output.text.clone())),
+    }
+}
+
+/// The output of code that ended.
+fn end(Ended { stdout, truncated, value, error, .. }: Ended) -> Result<ToolOutcome, ToolError> {
+    let mut text = stdout;
+    if truncated {
+        text.push_str("\n[cut: the code printed more than is kept]\n");
+    }
+    if let Some(PythonError { traceback, hint, .. }) = error {
+        let before = if text.is_empty() { String::new() } else { format!("\nIt printed before:\n{text}") };
+        let hint = hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
+        return Err(ToolError::Failed(format!("{}{hint}{before}", traceback.trim_end())));
+    }
+    if let Some(value) = value {
+        let _ = write!(text, "{}{value}", if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
+    }
+    if text.is_empty() {
+        text.push_str("The code ended; it printed nothing.");
+    }
+    Ok(ToolOutcome::text(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_read_back_as_the_code_made_it() {
+        let calls = [
+            Call::Fork { prompt: "A".into(), kind: None },
+            Call::Fork { prompt: "A".into(), kind: Some("researcher".into()) },
+            Call::AskUser { text: "Which?".into() },
+            Call::Emit { text: "half".into() },
+            Call::Tool {
+                name: "read_file".into(),
+                arguments: Map::from_iter([("path".to_owned(), json!("a"))]),
+            },
+        ];
+        for call in calls {
+            let SubCall { tool, arguments } = sub_call(call.clone());
+            let made = ToolCall { id: entourage_types::CallId::new(), tool, arguments };
+            assert_eq!(call_of(&made), call);
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! The limits of code.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Whether agents run Python, and what their code may use. Each limit holds for one call of the tool.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct PythonSettings {
+    /// Whether there is the tool `python`, for kinds that list it.
+    pub enabled: bool,
+    /// For how many seconds code may compute, from its top to its end, however often it waits in between.
+    pub cpu_seconds: u64,
+    /// After how many seconds without waiting for a call code is ended.
+    pub seconds: u64,
+    /// How much memory its values may take, in MiB.
+    pub memory_mib: u64,
+    /// How much of what it prints is kept, in KiB.
+    pub output_kib: usize,
+    /// How many calls it may make: forks, questions, tools, reports. At most 1,000.
+    pub calls: u32,
+    /// How many processes run code at once.
+    pub concurrency: usize,
+}
+
+impl Default for PythonSettings {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            cpu_seconds: 10,
+            seconds: 30,
+            memory_mib: 128,
+            output_kib: 64,
+            calls: 200,
+            concurrency: 4,
+        }
+    }
+}
