@@ -26,6 +26,9 @@ pub(super) fn wrong(settings: &Settings) -> Option<String> {
     }
     see("tools.fetch.max_bytes".into(), tools.fetch.max_bytes > 0);
     see("tools.fetch.max_seconds".into(), tools.fetch.max_seconds > 0);
+    for (name, is_greater) in tools.python.numbers() {
+        see(format!("tools.python.{name}"), is_greater);
+    }
     for (at, set) in tools.mcp.iter().enumerate() {
         see(format!("tools.mcp[{at}].connect_seconds"), !set.connect_timeout.is_zero());
     }

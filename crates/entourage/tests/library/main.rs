@@ -6,6 +6,7 @@ mod explorations;
 mod keeping;
 mod loops;
 mod programs;
+mod python;
 mod recorder;
 mod responses;
 mod restarts;

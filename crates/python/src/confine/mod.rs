@@ -48,6 +48,16 @@ pub fn confine() -> Confinement {
     confinement
 }
 
+impl Confinement {
+    /// Whether all of it is in force.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        [&self.landlock, &self.seccomp, &self.limits, &self.memory]
+            .into_iter()
+            .all(|part| *part == Measure::Full)
+    }
+}
+
 impl Measure {
     #[cfg(target_os = "linux")]
     fn of<T, E: fmt::Display>(result: Result<T, E>) -> Self {

@@ -23,6 +23,21 @@ pub struct PythonSettings {
     pub concurrency: usize,
 }
 
+impl PythonSettings {
+    /// Its numbers by name, and whether each is greater than 0, as it must be.
+    #[must_use]
+    pub const fn numbers(&self) -> [(&'static str, bool); 6] {
+        [
+            ("cpu_seconds", self.cpu_seconds > 0),
+            ("seconds", self.seconds > 0),
+            ("memory_mib", self.memory_mib > 0),
+            ("output_kib", self.output_kib > 0),
+            ("calls", self.calls > 0),
+            ("concurrency", self.concurrency > 0),
+        ]
+    }
+}
+
 impl Default for PythonSettings {
     fn default() -> Self {
         Self {

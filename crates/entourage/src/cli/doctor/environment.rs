@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use entourage::{Settings, telemetry};
+use entourage::{
+    Settings,
+    python::{Settings as WorkerSettings, WorkerCommand, Workers},
+    telemetry,
+};
 use entourage_llm::Provider;
 use entourage_tools::{Files, McpServer, Owners, SearchBackend};
 
@@ -69,6 +73,27 @@ pub(super) fn files(settings: &Settings) -> Finding {
     match Files::of(files).check() {
         Ok(()) => good("files", format!("{whose} may read {path}")),
         Err(error) => broken("files", error.to_string()),
+    }
+}
+
+/// Whether agents run Python, and what confines it here.
+pub(super) async fn python(settings: &Settings) -> Finding {
+    if !settings.tools.python.enabled {
+        return remark("python", "agents run no code: `enabled` is false under [tools.python]");
+    }
+    let Some((program, args)) = settings.python_worker.as_deref().and_then(<[_]>::split_first) else {
+        return remark(
+            "python",
+            "agents run no code: this program does not say how its processes are started",
+        );
+    };
+    let command = WorkerCommand { program: program.into(), args: args.to_vec() };
+    match Workers::new(command, WorkerSettings::default()).confinement().await {
+        Ok(confined) if confined.is_whole() => {
+            good("python", "agents run code, confined by Landlock, seccomp and limits")
+        }
+        Ok(confined) => remark("python", format!("agents run code, confined in part: {confined}")),
+        Err(error) => broken("python", error.to_string()),
     }
 }
 

@@ -108,6 +108,7 @@ async fn reached(settings: &Settings, offline: bool) -> Vec<Finding> {
     findings.push(environment::keys(settings));
     findings.push(environment::search(settings));
     findings.push(environment::files(settings));
+    findings.push(environment::python(settings).await);
     findings.extend(environment::webhooks(settings));
     findings.extend(environment::mcp(settings).await);
     findings.extend(environment::secrets(settings));

@@ -1,0 +1,177 @@
+//! Python code of agents: what it returns, what it starts, and that it goes on after crashes.
+
+use std::{ffi::OsString, path::Path};
+
+use entourage::tools::{Settings as ToolSettings, Toolbox};
+use entourage_engine::Kinds;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::MemoryStore;
+use entourage_testkit::{Story, World, WorldBuilder, plain};
+use entourage_types::{Action, Answer, ContextPolicy, Kind, Section, Status};
+use serde_json::json;
+
+use crate::within;
+
+/// A model that runs the code of the first message, and answers with what it returned; agents that it forks answer `did`
+/// and their prompt.
+fn mind(request: &Request) -> Script {
+    match request.messages.last() {
+        Some(Message::User(text)) => match text.strip_prefix("Run:") {
+            Some(code) => Script::call("python", json!({ "code": code })),
+            None if text.starts_with("fail") => Script::call("ask_user", json!({ "question": "Fail?" })),
+            None => Script::text(format!("did {text}")),
+        },
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        other => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
+/// The tools of the binary; `mark` stands in the command line of each process that runs code.
+fn tools(mark: &str) -> Toolbox {
+    let worker: [OsString; 3] = [env!("CARGO_BIN_EXE_entourage").into(), "python-worker".into(), mark.into()];
+    entourage::toolbox(ToolSettings::default(), Some(&worker))
+}
+
+fn builder(mark: &str) -> WorldBuilder {
+    let context = ContextPolicy { sections: vec![Section::Learnings], ..ContextPolicy::default() };
+    let kind = Kind { instructions: "Do as asked.".into(), context, ..Kind::bare("assistant") };
+    let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
+    World::builder(model).tools(tools(mark)).kinds(Kinds::none().with(kind)).store(MemoryStore::default())
+}
+
+/// The output of the code.
+async fn output(world: &World, code: &str) -> String {
+    let root = world.ask(&format!("Run:{code}")).await;
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
+    assert_eq!(world.audit().await, []);
+    lines.into_iter().find(|line| line.starts_with("output")).unwrap_or_default()
+}
+
+/// The blocks of a page with this language, each with the text that follows it.
+fn examples(page: &str) -> Vec<(String, String)> {
+    let mut blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap());
+    let mut all = Vec::new();
+    while let Some((language, code)) = blocks.next() {
+        if language == "python" {
+            let (_, text) =
+                blocks.next().filter(|(language, _)| *language == "text").expect("what it returns");
+            all.push((code.to_owned(), text.trim_end().to_owned()));
+        }
+    }
+    all
+}
+
+/// Shows: S3-R044, S3-R065, S3-R066, S3-R067, S3-R068, S3-R069, S3-R070.
+#[tokio::test]
+async fn the_examples_of_the_page_return_what_it_says() {
+    let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/python.md"));
+    let examples = examples(&page.unwrap());
+    assert_eq!(examples.len(), 4);
+    for (code, returns) in examples {
+        let world = builder("examples").start().await;
+        let root = world.ask(&format!("Run:{code}")).await;
+        if code.contains("ask_user") {
+            let question = world.question(root.id).await;
+            world.client().answer(question.id, Answer::Text("yes".into())).await.unwrap();
+        }
+        world.ended(root.id).await;
+        let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
+        let said = lines.iter().find(|line| line.starts_with("output")).unwrap();
+        assert!(said.contains(&returns), "{code}\nreturned {said}\nand not {returns}");
+        let tree = world.client().tree(root.id).await.unwrap();
+        assert!(tree[1..].iter().all(|child| child.parent == Some(root.id)), "{code}");
+        assert_eq!(tree.len() - 1, lines.iter().filter(|line| line.starts_with("to code: did")).count());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_declined_is_none_and_an_agent_that_fails_raises() {
+    let world = builder("raises").start().await;
+    let code = "
+answer = ask_user('Which?')
+try:
+    wait(fork('fail'))
+except RuntimeError as error:
+    print(answer, 'and', error)
+";
+    let root = world.ask(&format!("Run:{code}")).await;
+    let question = world.question(root.id).await;
+    world.client().answer(question.id, Answer::Declined).await.unwrap();
+    // The agent that was forked is stopped by a person.
+    let child = loop {
+        let tree = world.client().tree(root.id).await.unwrap();
+        match tree.get(1) {
+            Some(child) if child.status == Status::Waiting => break child.id,
+            _ => tokio::task::yield_now().await,
+        }
+    };
+    world.client().intervene(child, Action::Stop, None).await.unwrap();
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
+    let said = lines.iter().find(|line| line.starts_with("output")).unwrap();
+    assert!(said.starts_with("output: None and ") && said.contains("stopped"), "{said}");
+}
+
+#[tokio::test]
+async fn an_error_of_the_code_is_pythons_own_with_its_line() {
+    let world = builder("errors").start().await;
+    let said = output(&world, "print('before')\nx = 1\nx / 0").await;
+    assert!(said.starts_with("output!:"), "{said}");
+    for part in ["ZeroDivisionError", "line 3", "before"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for (code, says) in [("import socket", "socket"), ("open('/etc/passwd')", "open"), ("def f(:", "line 1")]
+    {
+        let said = output(&world, code).await;
+        assert!(said.starts_with("output!:") && said.contains(says), "{code}: {said}");
+    }
+    let said = output(&world, "while True: pass").await;
+    assert!(said.starts_with("output!:"), "{said}");
+}
+
+/// How many processes have this mark in their command line.
+fn processes(mark: &str) -> usize {
+    let all = std::fs::read_dir("/proc").unwrap().flatten();
+    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
+}
+
+/// Shows: S3-R092, S3-R093.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn the_process_of_code_ends_when_its_agent_is_deleted_and_there_is_none_while_it_waits() {
+    let mark = "process-that-ends";
+    let world = builder(mark).start().await;
+    let root = world.ask("Run:while True: pass").await;
+    within("the code runs", async {
+        while processes(mark) == 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    world.client().intervene(root.id, Action::Delete, None).await.unwrap();
+    within("its process ends", async {
+        while processes(mark) > 0 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+/// Shows: S3-R066, INV-03.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_survives_a_crash_at_any_commit() {
+    let code = "
+a, b = fork('A'), fork('B')
+emit('forked')
+answer = ask_user('Which?')
+[wait(b), answer, wait(a), tool('search_notes', query='x')]
+";
+    let story = Story::new([format!("Run:{code}").leak() as &str], |_| builder("story")).any_order();
+    let undisturbed = story.run(1, &[]).await;
+    let said = undisturbed.transcripts[0].iter().find(|line| line.starts_with("output")).unwrap();
+    assert!(said.starts_with("output: ['did B', 'yes', 'did A', "), "{said}");
+    let points = story.survives([1], 25).await;
+    assert!(points >= 12, "{points}");
+}
