@@ -19,7 +19,7 @@ pub enum Progress {
         awaits: Vec<Vec<u32>>,
         /// The state of the interpreter, from which a later run of the same version can continue. Without it, the code
         /// is run again from its top, with the same result. None if it would be larger than
-        /// [`crate::MAX_SNAPSHOT_BYTES`].
+        /// [`crate::MAX_SNAPSHOT_BYTES`]. As bytes it is no part of what is serialized.
         #[serde(skip)]
         snapshot: Option<Vec<u8>>,
     },

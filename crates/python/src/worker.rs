@@ -4,13 +4,13 @@ use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
 use monty_types::{BASELINE_MEMORY, LIVE_MEMORY};
 
-use crate::confine::{Confinement, Process, limit_run};
+use crate::confine::{Confinement, Process, SLACK_BYTES, limit_run};
 use crate::error::Error;
 use crate::frame::{self, Reply, Request};
 use crate::interpreter;
@@ -26,8 +26,11 @@ const MEASURED_EVERY: Duration = Duration::from_millis(2);
 /// the next run would not hold for what its allocator still has.
 const MAX_GROWTH: u64 = 32 << 20;
 
-/// What the panic of a run is to the parent.
-const PANICKED: u8 = 101;
+/// How a process ends that panicked, as any program does.
+const PANICKED: i32 = 101;
+
+/// How a process ends that used more memory than Python could keep it from.
+pub(crate) const OUT_OF_MEMORY: i32 = monty_types::OOM_EXIT_CODE;
 
 /// The child's whole program: confines this process, reads requests from its standard input, and replies on its
 /// standard output until there are no more. [`crate::Workers`] starts it.
@@ -35,7 +38,12 @@ const PANICKED: u8 = 101;
 /// A program that is started for this calls nothing else, and has opened no files and started no threads before.
 pub fn worker_main() -> ExitCode {
     let (process, confinement) = Process::begin();
-    let watched = Arc::new(Watched { process, runs: AtomicBool::new(false), watcher: thread::current() });
+    let watched = Arc::new(Watched {
+        process,
+        runs: AtomicBool::new(false),
+        most: AtomicU64::new(u64::MAX),
+        watcher: thread::current(),
+    });
     let worker = Arc::clone(&watched);
     let started = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
         let served = catch_unwind(AssertUnwindSafe(|| serve(&worker, confinement)));
@@ -43,7 +51,7 @@ pub fn worker_main() -> ExitCode {
         std::process::exit(match served {
             Ok(Ok(())) => 0,
             Ok(Err(_)) => 1,
-            Err(_) => i32::from(PANICKED),
+            Err(_) => PANICKED,
         })
     });
     match started {
@@ -57,11 +65,14 @@ struct Watched {
     process: Process,
     /// Whether code runs.
     runs: AtomicBool,
+    /// Bytes of memory with which it goes on.
+    most: AtomicU64,
     watcher: Thread,
 }
 
 impl Watched {
-    /// Measures memory for as long as code runs, and ends the process if its parent ended.
+    /// Measures memory for as long as code runs, for Python to keep to its limit. Ends the process if that does not
+    /// help, as within one long step of the interpreter, or if its parent ended.
     fn watch(&self) -> ExitCode {
         let parent = parent();
         loop {
@@ -70,6 +81,9 @@ impl Watched {
                 continue;
             }
             if let Some(resident) = self.process.resident() {
+                if resident > self.most.load(Ordering::Relaxed) {
+                    std::process::exit(OUT_OF_MEMORY);
+                }
                 LIVE_MEMORY.store(usize::try_from(resident).unwrap_or(usize::MAX), Ordering::Relaxed);
             }
             if parent != self::parent() {
@@ -79,8 +93,10 @@ impl Watched {
         }
     }
 
-    fn begin(&self) {
+    fn begin(&self, memory_bytes: u64) {
         let resident = self.process.resident().unwrap_or(0);
+        let most = resident.saturating_add(memory_bytes).saturating_add(SLACK_BYTES);
+        self.most.store(most, Ordering::Relaxed);
         let resident = usize::try_from(resident).unwrap_or(usize::MAX);
         BASELINE_MEMORY.store(resident, Ordering::Relaxed);
         LIVE_MEMORY.store(resident, Ordering::Relaxed);
@@ -114,7 +130,7 @@ fn serve(watched: &Watched, mut confinement: Confinement) -> io::Result<()> {
         let request: Request = serde_json::from_slice(&json)?;
         drop(json);
         limit_run(&watched.process, &request.script.limits)?;
-        watched.begin();
+        watched.begin(request.script.limits.memory_bytes);
         let snapshot = (!snapshot.is_empty()).then_some(&*snapshot);
         let ran = interpreter::run(&request.script, &request.record, snapshot);
         watched.end();

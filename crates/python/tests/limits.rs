@@ -152,3 +152,22 @@ fn syntax_that_is_lacking_is_named() {
     assert_eq!((error.kind.as_str(), error.line), ("SyntaxError", Some(2)), "{error:?}");
     assert!(error.traceback.contains("y = (2"), "{}", error.traceback);
 }
+
+#[test]
+fn what_models_write_often_and_is_lacking_has_a_remedy() {
+    for (code, remedy) in [
+        ("list(map(fork, ['a']))", "in a loop or a comprehension"),
+        ("sorted('ab', key=lambda x: tool(x))", "in a loop or a comprehension"),
+        ("import asyncio\nasyncio.create_task(1)", "gather and run alone"),
+        ("import asyncio\nawait asyncio.gather(return_exceptions=True)", "Catch errors"),
+        ("await 1", "only where the code awaits it"),
+        ("'%s' % 3", "f-strings"),
+        ("import sys\nprint(1, file=sys.stderr)", "without file="),
+        ("raise ValueError('a', 'b')", "takes one text"),
+        ("unknown", "ask_user(text)"),
+    ] {
+        let error = ended(code).error.unwrap();
+        assert!(!error.message.contains("monty"), "{code}: {error:?}");
+        assert!(error.hint.as_ref().is_some_and(|hint| hint.contains(remedy)), "{code}: {error:?}");
+    }
+}

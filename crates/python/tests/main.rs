@@ -1,5 +1,7 @@
 //! What code of an agent can do, what it cannot, and what becomes of it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
+
 mod asynchronous;
 mod escapes;
 mod harness;

@@ -8,11 +8,8 @@ use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetSt
 use rustix::process::{Resource, Rlimit, setrlimit};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{Confinement, Measure, system_calls};
+use super::{Confinement, Measure, SLACK_BYTES, system_calls};
 use crate::script::Limits;
-
-/// Bytes that the process may take beyond what the code's objects may: the interpreter, a snapshot, a reply.
-const SLACK_BYTES: u64 = 96 << 20;
 
 /// Seconds of processor time that a run may take beyond its limit, before the system ends the process.
 const SLACK_SECONDS: u64 = 2;
@@ -30,7 +27,7 @@ impl Process {
         };
         let none = Rlimit { current: Some(0), maximum: Some(0) };
         let few = Rlimit { current: Some(8), maximum: Some(8) };
-        let limits = [(Resource::Core, none.clone()), (Resource::Fsize, none), (Resource::Nofile, few)];
+        let limits = [(Resource::Core, none), (Resource::Fsize, none), (Resource::Nofile, few)];
         let applied = limits.into_iter().try_for_each(|(resource, limit)| setrlimit(resource, limit));
         let confinement = Confinement {
             landlock: landlock(),

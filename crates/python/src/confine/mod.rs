@@ -13,8 +13,12 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Process, limit_run};
+
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{Process, limit_run};
+
+/// Bytes that the process may take beyond what the code's objects may: the interpreter, a snapshot, a reply.
+pub(crate) const SLACK_BYTES: u64 = 96 << 20;
 
 /// How a worker process is confined: what it was able to apply to itself. The interpreter has no access to the system
 /// by itself; this is what holds if it has a mistake.

@@ -20,6 +20,9 @@ const MAX_LINE: usize = 300;
 /// What the interpreter says before the name of syntax that it lacks.
 const LACKS: &str = "The monty syntax parser does not yet support ";
 
+/// What the interpreter says before what it says of what it does not do.
+const INTERNAL: &str = "Internal error in monty: ";
+
 /// The modules that can be imported.
 const MODULES: &str = "asyncio (gather, run), base64, binascii, collections, dataclasses, datetime (no clock), functools, \
                        itertools, json, math, pathlib (paths only), re, sys, typing, unicodedata";
@@ -53,7 +56,10 @@ pub(super) fn explain(error: &MontyException, script: &Script, lines_before: u32
         ),
         _ => match raw.strip_prefix(LACKS) {
             Some(what) => (format!("this Python does not have {what}"), Some(language())),
-            None => (raw.to_owned(), hint(error.exc_type(), raw)),
+            None => {
+                let message = raw.strip_prefix(INTERNAL).unwrap_or(raw);
+                (message.to_owned(), hint(error.exc_type(), raw))
+            }
         },
     };
     let message = plain(head(&message, MAX_MESSAGE));
@@ -68,15 +74,38 @@ pub(super) fn explain(error: &MontyException, script: &Script, lines_before: u32
     }
 }
 
+/// What errors of the interpreter say, and what to do instead: for what models write most.
+const REMEDIES: &[(&str, &str)] = &[
+    (
+        "external function",
+        "fork, wait, ask_user, emit and tool cannot be called from within map, filter, sorted, min, max or methods like \
+         __repr__. Call them in a loop or a comprehension, and use the results there.",
+    ),
+    (
+        "module 'asyncio' has no",
+        "asyncio has gather and run alone. An awaitable is asked for when it is made, so \
+         `await asyncio.gather(tool(...), wait(agent))` needs no tasks.",
+    ),
+    (
+        "gather() does not yet support",
+        "Catch errors in an async function of your own, and gather calls of that.",
+    ),
+    (
+        "await",
+        "wait, tool and ask_user give their result in place, and an awaitable only where the code awaits it: \
+         `await tool(...)`, or `await asyncio.gather(tool(...), wait(agent))`.",
+    ),
+    ("for %: 'str'", "There is no formatting with %. Use f-strings or str.format."),
+    ("print() 'file'", "What is printed goes to one output. Print without file=."),
+    ("exceptions can only be called with", "An exception takes one text."),
+];
+
 fn hint(kind: ExcType, message: &str) -> Option<String> {
-    match kind {
-        ExcType::NotImplementedError => Some(language()),
-        ExcType::TypeError if message.contains("awaitable") || message.contains("await") => Some(
-            "wait, tool and ask_user give their result in place, and an awaitable only where the code awaits it: \
-             `await tool(...)`, or `await asyncio.gather(tool(...), wait(agent))`."
-                .to_owned(),
-        ),
-        ExcType::NameError => Some(
+    let remedy = REMEDIES.iter().find(|(says, _)| message.contains(says)).map(|(_, remedy)| *remedy);
+    match (kind, remedy) {
+        (ExcType::TypeError | ExcType::AttributeError | ExcType::RuntimeError, remedy) => remedy.map(str::to_owned),
+        (ExcType::NotImplementedError, remedy) => Some(remedy.map_or_else(language, str::to_owned)),
+        (ExcType::NameError, _) => Some(
             "Beside Python's own functions there are fork(prompt, kind=None), wait(agent), ask_user(text), emit(text) and \
              tool(name, key=value). There is no eval, exec, input or __import__."
                 .to_owned(),
@@ -87,7 +116,8 @@ fn hint(kind: ExcType, message: &str) -> Option<String> {
 
 fn language() -> String {
     "This is a small Python: functions, lambdas, async functions, comprehensions, try, with, f-strings, dataclasses, and \
-     classes without base classes. It has no generators (yield), inheritance, match, del, or async for."
+     classes without base classes. It has no generators (yield), inheritance, property, staticmethod, classmethod, match, \
+     del, async for or async with."
         .to_owned()
 }
 

@@ -3,7 +3,8 @@
 //! A snapshot saves running the code again; it is never needed. So whatever is not certainly the state of the same
 //! code, record and version is no error, but no snapshot.
 
-use monty::{RunProgress, Session, SessionRef};
+use monty::RunProgress;
+use postcard::ser_flavors::Flavor;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -52,7 +53,7 @@ pub(super) fn save(
 ) -> Option<Vec<u8>> {
     let head = head(script, record, new, held)?;
     let head = serde_json::to_vec(&head).ok()?;
-    let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(progress)).ok()?;
+    let dump = dump(progress)?;
     let length = u32::try_from(head.len()).ok()?;
     let mut bytes = Vec::with_capacity(MAGIC.len() + DIGEST_BYTES + 4 + head.len() + dump.len());
     bytes.extend_from_slice(MAGIC);
@@ -83,18 +84,41 @@ pub(super) fn load(script: &Script, record: &Record, snapshot: &[u8]) -> Option<
     if !same {
         return None;
     }
-    match monty::Dump::load(dump).ok()?.state {
-        Session::Running(progress) => Some((expected.held, *progress)),
-        Session::Idle(_) | Session::Suspended(_) => None,
-    }
+    let progress = postcard::from_bytes(dump).ok()?;
+    Some((expected.held, progress))
 }
 
 /// A run as it would be if it went on from a snapshot taken now: objects that are made later have the same `id`.
 pub(super) fn reloaded(progress: RunProgress) -> RunProgress {
-    let dump = monty::dump(super::SCRIPT_NAME, None, SessionRef::Running(&progress));
-    match dump.ok().filter(|dump| dump.len() <= MAX_SNAPSHOT_BYTES).map(|dump| monty::Dump::load(&dump)) {
-        Some(Ok(monty::Dump { state: Session::Running(progress), .. })) => *progress,
-        _ => progress,
+    let loaded = dump(&progress).and_then(|dump| postcard::from_bytes(&dump).ok());
+    loaded.unwrap_or(progress)
+}
+
+/// The interpreter's state as bytes, if they are not too many.
+fn dump(progress: &RunProgress) -> Option<Vec<u8>> {
+    postcard::serialize_with_flavor(progress, Bounded(Vec::new())).ok()
+}
+
+/// Bytes that stop before they are too many: a state that is too large takes no more memory than a snapshot.
+struct Bounded(Vec<u8>);
+
+impl Flavor for Bounded {
+    type Output = Vec<u8>;
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.try_extend(&[byte])
+    }
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        if self.0.len() + bytes.len() > MAX_SNAPSHOT_BYTES {
+            return Err(postcard::Error::SerializeBufferFull);
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<Vec<u8>> {
+        Ok(self.0)
     }
 }
 

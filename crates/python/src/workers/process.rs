@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::frame::{self, Reply};
 use crate::progress::Progress;
 use crate::script::Limits;
+use crate::worker::OUT_OF_MEMORY;
 
 /// How long a process may take to start.
 const START: Duration = Duration::from_secs(20);
@@ -185,7 +186,8 @@ fn cause(status: ExitStatus, said: &str, limits: &Limits) -> Error {
     if said.contains("overflowed its stack") {
         return Error::TooDeep;
     }
-    if said.contains("memory allocation of") || killed_by_system(status) {
+    let gave_up = status.code() == Some(OUT_OF_MEMORY) || said.contains("memory allocation of");
+    if gave_up || killed_by_system(status) {
         return Error::OutOfMemory { limit_bytes: limits.memory_bytes };
     }
     if used_up_time(status) {
@@ -218,4 +220,26 @@ fn signal(status: ExitStatus) -> Option<i32> {
 #[cfg(not(unix))]
 fn signal(_status: ExitStatus) -> Option<i32> {
     None
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn died(status: i32, said: &str) -> Error {
+        cause(ExitStatus::from_raw(status), said, &Limits::default())
+    }
+
+    #[test]
+    fn what_a_process_died_of_is_told() {
+        assert!(matches!(died(OUT_OF_MEMORY << 8, ""), Error::OutOfMemory { .. }));
+        assert!(matches!(died(6, "memory allocation of 8 bytes failed"), Error::OutOfMemory { .. }));
+        assert!(matches!(died(9, ""), Error::OutOfMemory { .. }));
+        assert!(matches!(died(24, ""), Error::TimedOut { .. }));
+        assert!(matches!(died(6, "thread 'a' has overflowed its stack"), Error::TooDeep));
+        let crash = died(101 << 8, "panicked at a.rs").to_string();
+        assert!(crash.contains("exit status: 101") && crash.contains("panicked at a.rs"), "{crash}");
+    }
 }
