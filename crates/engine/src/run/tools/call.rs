@@ -265,7 +265,8 @@ impl Run<'_> {
             // A call that waits for a place counts as in progress, so that later calls keep their order
             // behind it.
             order.begun(index, offered.tool.source() == ResultSource::Person);
-            let sub_calls = self.sub_calls_on_record(calls, index);
+            let mut sub_calls = self.sub_calls_on_record(calls, index);
+            sub_calls.snapshot = self.snapshot(call.id).await?;
             if !sub_calls.outputs.is_empty() {
                 calls.give(index, sub_calls.outputs.iter().map(|(number, _)| *number));
             }

@@ -8,4 +8,5 @@ pub(in crate::run) mod execute;
 pub(in crate::run) mod not_made;
 pub(in crate::run) mod output;
 pub(in crate::run) mod output_limits;
+pub(in crate::run) mod snapshots;
 pub(in crate::run) mod sub_calls;
