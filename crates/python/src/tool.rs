@@ -78,7 +78,10 @@ impl Tool for PythonTool {
         NAME
     }
 
-    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        if !caller.kind.tools.iter().flatten().any(|tool| tool == NAME) {
+            return None;
+        }
         let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION);
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("description");

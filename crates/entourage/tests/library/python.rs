@@ -40,7 +40,9 @@ fn builder(mark: &str) -> WorldBuilder {
 
 fn with_snapshots(mark: &str, snapshots: Snapshots) -> WorldBuilder {
     let context = ContextPolicy { sections: vec![Section::Learnings], ..ContextPolicy::default() };
-    let kind = Kind { instructions: "Do as asked.".into(), context, ..Kind::bare("assistant") };
+    let tools_of_kind = Some(["python", "ask_user", "search_notes"].map(str::to_owned).to_vec());
+    let instructions = "Do as asked.".into();
+    let kind = Kind { instructions, context, tools: tools_of_kind, ..Kind::bare("assistant") };
     let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
     World::builder(model)
         .tools(tools(mark, snapshots))
@@ -199,7 +201,7 @@ async fn the_main_work_of_an_exploration_has_python() {
     let roots = client.agents(None, Page::all()).await.unwrap();
     let root = roots.iter().find(|agent| agent.depth == 0).unwrap();
     let lines = plain(&client.items(root.id, 0, 1_000).await.unwrap());
-    assert!(lines.contains(&"output: ['all of it', 'all of it']".to_owned()), "{lines:#?}");
+    assert!(lines.contains(&"output: ['explored', 'explored']".to_owned()), "{lines:#?}");
     explorer.close().await;
 }
 
