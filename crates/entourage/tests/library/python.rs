@@ -6,9 +6,11 @@ use entourage::explore::Explorer;
 use entourage::tools::{PythonSettings, Settings as ToolSettings, Snapshots, Toolbox};
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{MemoryStore, Page, RecordFilter};
+use entourage_store::{Commit, MemoryStore, Page, RecordFilter, Write};
 use entourage_testkit::{Asked, Story, World, WorldBuilder, plain};
-use entourage_types::{Action, AgentId, Answer, CodeSnapshot, ContextPolicy, Kind, Scope, Section, Status};
+use entourage_types::{
+    Action, AgentId, Answer, CodeSnapshot, ContextPolicy, Kind, Owner, Scope, Section, Status,
+};
 use serde_json::json;
 
 use crate::within;
@@ -141,11 +143,16 @@ async fn an_error_of_the_code_is_pythons_own_with_its_line() {
     assert!(said.starts_with("output!:"), "{said}");
 }
 
-/// How many processes have this mark in their command line.
-fn processes(mark: &str) -> usize {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
+/// The processes with this mark in their command line, each with its state.
+fn processes(mark: &str) -> Vec<String> {
+    let of = |entry: std::fs::DirEntry| {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+        let status = String::from_utf8_lossy(&read("status")).into_owned();
+        let state = status.lines().find(|line| line.starts_with("State:")).unwrap_or_default().to_owned();
+        line.contains(mark).then(|| format!("{} {line} {state}", entry.path().display()))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
 }
 
 /// Shows: S3-R092, S3-R093.
@@ -156,18 +163,21 @@ async fn the_process_of_code_ends_when_its_agent_is_deleted_and_there_is_none_wh
     let world = builder(mark).start().await;
     let root = world.ask("Run:while True: pass").await;
     within("the code runs", async {
-        while processes(mark) == 0 {
+        while processes(mark).is_empty() {
             tokio::task::yield_now().await;
         }
     })
     .await;
-    world.client().intervene(root.id, Action::Delete, None).await.unwrap();
-    within("its process ends", async {
-        while processes(mark) > 0 {
+    // The engine that runs the code hears of it at once.
+    let client = world.engine().client(Owner::local());
+    client.intervene(root.id, Action::Delete, None).await.unwrap();
+    within("the agent is deleted", async {
+        while world.client().agent(root.id).await.unwrap().status != Status::Cancelled {
             tokio::task::yield_now().await;
         }
     })
     .await;
+    assert_eq!(processes(mark), [""; 0], "its process has ended by then");
 }
 
 /// Shows: S3-R042, S3-R044.
@@ -253,5 +263,24 @@ async fn the_state_of_code_is_dropped_with_its_call() {
         .await;
         assert_eq!(kept(root).await, 0, "{end}");
         assert_eq!(world.audit().await, [], "{end}");
+    }
+}
+
+/// As after an upgrade: another build's state, or what is left of a damaged one, is left aside, and the code runs again.
+#[tokio::test]
+async fn a_state_that_does_not_fit_is_left_aside() {
+    let world = with_snapshots("unfit", Snapshots::Always).start().await;
+    for unfit in ["", "bm8gc25hcHNob3Q=", "not Base64"] {
+        let root = world.ask("Run:x = 40\nx + len(ask_user('Which?'))").await;
+        let question = world.question(root.id).await;
+        let all = RecordFilter::<CodeSnapshot> { page: Page::all(), ..RecordFilter::of(root.id) };
+        let kept = world.store().records(&Scope::All, all).await.unwrap().remove(0);
+        let damaged = CodeSnapshot { state: unfit.to_owned(), ..kept };
+        let commit = Commit::new(damaged.updated).write(Write::record(&damaged).unwrap());
+        world.store().commit(commit).await.unwrap();
+        world.client().answer(question.id, Answer::Text("ab".into())).await.unwrap();
+        world.ended(root.id).await;
+        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+        assert!(lines.contains(&"output: 42".to_owned()), "{unfit}: {lines:?}");
     }
 }
