@@ -300,8 +300,18 @@ impl Toolset {
         self.tools.get(tool).ok_or_else(missing)
     }
 
+    /// Returns the tool that a call names, by code or by the model, if it may be called so and the arguments fit.
+    pub(crate) fn allowed_to(
+        &self,
+        is_code: bool,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<&OfferedTool, ToolError> {
+        if is_code { self.allowed_to_code(tool, arguments) } else { self.allowed(tool, arguments) }
+    }
+
     /// Returns the tool that the code of a call names, if such code may call it and the arguments fit.
-    pub(crate) fn allowed_to_code(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
+    fn allowed_to_code(&self, tool: &str, arguments: &Value) -> Result<&OfferedTool, ToolError> {
         let offered = match self.of_code.get(tool) {
             Some(offered) => offered,
             None => self.named(tool)?,

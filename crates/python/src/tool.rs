@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_tools::{
-    Caller, CodeCalls, Context, Effect, Error as ToolError, Outcome as ToolOutcome, PythonSettings,
+    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, Outcome as ToolOutcome, PythonSettings,
     ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
 };
 use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
@@ -16,8 +16,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Call, Ended, Limits, NewCall, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
-    Workers,
+    Call, Ended, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand, Workers,
 };
 
 const NAME: &str = tool_names::PYTHON;
@@ -36,6 +35,9 @@ typing, dataclasses; no files, no network, no clock, no chance.
 Example:
 agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
 print(wait(agents))";
+
+/// The most calls that an engine makes for one call of code.
+const MOST_CALLS: u32 = 1_000;
 
 /// How long code runs before its state is worth keeping: about what it costs to write and to read one.
 const SLOW: Duration = Duration::from_millis(50);
@@ -65,7 +67,7 @@ impl PythonTool {
             wall: Duration::from_secs(settings.seconds),
             memory_bytes: settings.memory_mib << 20,
             output_bytes: settings.output_kib << 10,
-            calls: settings.calls,
+            calls: settings.calls.min(MOST_CALLS),
             ..Limits::default()
         };
         Self { workers, limits, snapshots: settings.snapshots }
@@ -117,14 +119,9 @@ impl Tool for PythonTool {
                     Snapshots::Never => false,
                 };
                 let snapshot = snapshot.filter(|_| is_kept);
-                Ok(waits(calls, awaits.into_iter().map(group).collect(), snapshot))
-            }
-            Progress::Ended(Ended { calls, .. }) if calls.iter().any(is_report) => {
-                // Code that has ended waits for nothing; what it reports at last is still to be reported.
-                let first = record.calls.len();
-                let last: Vec<usize> =
-                    (first..).zip(&calls).filter(|(_, call)| is_report(call)).map(|(n, _)| n).collect();
-                Ok(waits(calls, vec![last], None))
+                let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
+                let awaits = awaits.into_iter().map(group).collect();
+                Ok(ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot }))
             }
             Progress::Ended(ended) => end(ended),
             Progress::Diverged { number, line, expected, found } => {
@@ -141,18 +138,9 @@ impl Tool for PythonTool {
     }
 }
 
-fn is_report(new: &NewCall) -> bool {
-    matches!(new.call, Call::Emit { .. })
-}
-
 fn named(call: &Call) -> String {
     let SubCall { tool, arguments } = sub_call(call.clone());
     format!("`{tool}` with {arguments}")
-}
-
-fn waits(calls: Vec<NewCall>, awaits: Vec<Vec<usize>>, snapshot: Option<Vec<u8>>) -> ToolOutcome {
-    let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
-    ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot })
 }
 
 /// A call of code as the engine makes it.
@@ -176,7 +164,9 @@ fn call_of(call: &ToolCall) -> Call {
         tool_names::FORK => {
             Call::Fork { prompt: argument("prompt").unwrap_or_default(), kind: argument("kind") }
         }
-        tool_names::ASK_USER => Call::AskUser { text: argument("question").unwrap_or_default() },
+        tool_names::ASK_USER if call.arguments.as_object().is_some_and(|given| given.len() == 1) => {
+            Call::AskUser { text: argument("question").unwrap_or_default() }
+        }
         tool_names::EMIT => Call::Emit { text: argument("text").unwrap_or_default() },
         name => {
             let arguments = call.arguments.as_object().cloned().unwrap_or_else(Map::new);
@@ -201,8 +191,8 @@ fn outcome_of(output: &Output) -> Outcome {
     }
 }
 
-/// The output of code that ended.
-fn end(Ended { stdout, truncated, value, error, .. }: Ended) -> Result<ToolOutcome, ToolError> {
+/// The output of code that ended. What it reported last comes with it; other calls for which it never waited are not made.
+fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Result<ToolOutcome, ToolError> {
     let mut text = stdout;
     if truncated {
         text.push_str("\n[cut: the code printed more than is kept]\n");
@@ -218,7 +208,11 @@ fn end(Ended { stdout, truncated, value, error, .. }: Ended) -> Result<ToolOutco
     if text.is_empty() {
         text.push_str("The code ended; it printed nothing.");
     }
-    Ok(ToolOutcome::text(text))
+    let reported = calls.into_iter().filter_map(|new| match new.call {
+        Call::Emit { text } => Some(text),
+        _ => None,
+    });
+    Ok(ToolOutcome::Done(Done { text, progress: reported.collect(), ..Done::default() }))
 }
 
 #[cfg(test)]
@@ -232,6 +226,13 @@ mod tests {
             Call::Fork { prompt: "A".into(), kind: Some("researcher".into()) },
             Call::AskUser { text: "Which?".into() },
             Call::Emit { text: "half".into() },
+            Call::Tool {
+                name: "ask_user".into(),
+                arguments: Map::from_iter([
+                    ("question".to_owned(), json!("Which?")),
+                    ("options".to_owned(), json!(["a"])),
+                ]),
+            },
             Call::Tool {
                 name: "read_file".into(),
                 arguments: Map::from_iter([("path".to_owned(), json!("a"))]),

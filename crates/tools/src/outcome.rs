@@ -41,8 +41,8 @@ pub struct Done {
     pub said: Option<String>,
     /// The answer of the run, which ends after this turn.
     pub answer: Option<String>,
-    /// A text for those who watch the run; no model reads it.
-    pub progress: Option<String>,
+    /// Texts for those who watch the run; no model reads them.
+    pub progress: Vec<String>,
 }
 
 /// A question to a person.

@@ -282,7 +282,7 @@ impl<'e> Run<'e> {
     }
 
     /// Reads the inbox again if the store has, or may have, posts that are not in memory.
-    async fn refresh(&mut self) -> Result<()> {
+    async fn refresh(&mut self) -> Result<(), StoreError> {
         if self.inbox.take_stale() {
             let mut posts = self.engine.store().inbox(self.agent.id).await?;
             // The store still has the posts that the batch consumes.

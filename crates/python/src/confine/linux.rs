@@ -76,7 +76,10 @@ pub(crate) fn limit_run(process: &Process, limits: &Limits) -> io::Result<()> {
 
 /// Sets a limit that a later run may set otherwise.
 fn soft(resource: Resource, limit: u64) -> io::Result<()> {
-    let limit = Rlimit { current: Some(limit), maximum: rustix::process::getrlimit(resource).maximum };
+    let maximum = rustix::process::getrlimit(resource).maximum;
+    // Some systems allow less than that.
+    let current = Some(maximum.map_or(limit, |maximum| limit.min(maximum)));
+    let limit = Rlimit { current, maximum };
     Ok(setrlimit(resource, limit)?)
 }
 

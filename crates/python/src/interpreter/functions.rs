@@ -1,7 +1,7 @@
 //! What the code's calls of the engine's functions mean.
 
 use monty_types::{ExcType, MontyException, MontyObject};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use super::values::{to_json, type_name, value_error};
 use crate::record::Call;
@@ -165,7 +165,17 @@ impl Arguments<'_> {
         for (key, value) in self.kwargs {
             arguments.insert(key, to_json(value)?);
         }
-        Ok(Call::Tool { name, arguments })
+        match name.as_str() {
+            // These have functions of their own. Only `ask_user` takes more as a tool: options.
+            "ask_user" if arguments.keys().eq(["question"]) => match arguments.remove("question") {
+                Some(Value::String(text)) => Ok(Call::AskUser { text }),
+                _ => Err(type_error("ask_user takes a str as its question".to_owned())),
+            },
+            "fork" | "wait" | "emit" => {
+                Err(value_error(format!("{name} is a function of this code: call {name}(…) itself")))
+            }
+            _ => Ok(Call::Tool { name, arguments }),
+        }
     }
 }
 

@@ -131,7 +131,11 @@ fn head(script: &Script, record: &Record, new: &[NewCall], held: Held) -> Option
     }
     let outcomes = record.outcomes.get(..held.state.given)?;
     Some(Head {
-        interpreter: (monty_types::MONTY_VERSION.to_owned(), monty::DUMP_VERSION),
+        // What is done to the code before it runs is this version's own.
+        interpreter: (
+            format!("{} {}", monty_types::MONTY_VERSION, env!("CARGO_PKG_VERSION")),
+            monty::DUMP_VERSION,
+        ),
         script: digest(script)?,
         calls: digest(&calls)?,
         outcomes: digest(outcomes)?,

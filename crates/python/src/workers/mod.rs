@@ -115,6 +115,7 @@ impl Workers {
         record: &Record,
         snapshot: Option<&[u8]>,
     ) -> Result<Progress, Error> {
+        let _place = self.place().await?;
         let request = Request { script: script.clone(), record: record.clone() };
         // A snapshot that is too large is none of ours.
         let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
@@ -122,7 +123,6 @@ impl Workers {
         let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
         let what = "code with its record";
         let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
-        let _place = self.place().await?;
         if let Some(mut process) = self.shared.take_kept(owner) {
             match process.run(&frame, &script.limits).await {
                 Ok(ran) => return Ok(self.shared.keep(process, ran)),

@@ -47,7 +47,7 @@ impl Tool for Emit {
 
     async fn call(&self, _: &Context, arguments: Value) -> Result<Outcome> {
         let EmitArguments { text } = parse(NAME, arguments)?;
-        let progress = Some(filled(NAME, "text", text)?);
+        let progress = vec![filled(NAME, "text", text)?];
         Ok(Outcome::Done(Done { progress, ..Done::default() }))
     }
 }

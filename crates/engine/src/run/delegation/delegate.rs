@@ -6,8 +6,8 @@ use std::time::Duration;
 use entourage_store::{Error as StoreError, Expect, Write};
 use entourage_tools::{Delegate, Target};
 use entourage_types::{
-    Agent, AgentKey, Author, OnEnd, Post, PostBody, Status, StepKey, StepState, Task, TaskId, ToolCall, Wait,
-    WaitingOn, title_of,
+    Agent, AgentKey, Author, OnEnd, Post, PostBody, Status, Step, StepKey, StepState, Task, TaskId, ToolCall,
+    Wait, WaitingOn, title_of,
 };
 
 use crate::run::{
@@ -177,11 +177,17 @@ impl Run<'_> {
     /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for
     /// this one.
     fn only_waits_beside(&self, calls: &Calls<'_>, index: usize) -> bool {
-        let waits = |call: &ToolCall| {
+        let is_answered = |call| self.steps.is_answered(call);
+        let waits = |at: usize, call: &ToolCall| {
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
-            (step.is_some() && !self.targets_existing_agent(call.id)) || self.steps.is_answered(call.id)
+            match step.and_then(Step::wait) {
+                // Code that can go on does not wait.
+                Some(Wait::SubCalls { .. }) => calls.is_waiting(at, is_answered),
+                _ => step.is_some() && !self.targets_existing_agent(call.id),
+            }
         };
-        calls.iter().enumerate().all(|(at, call)| at == index || waits(call))
+        let mut all = calls.iter().enumerate();
+        all.all(|(at, call)| at == index || is_answered(call.id) || waits(at, call))
     }
 
     /// Returns the agent that is to work (that of a thread, or a new one), and whether it is new. One that `is_alike` is of

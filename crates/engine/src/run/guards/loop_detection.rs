@@ -1,7 +1,7 @@
 //! Loop detection: an agent that repeats the same calls and gets the same outputs will not make progress. Ids
 //! differ each time and do not count.
 
-use entourage_types::{Author, Item, ItemBody, StepKey, Turn};
+use entourage_types::{Author, Item, ItemBody, NoticeCode, StepKey, Turn};
 
 /// The longest loop that is detected, in items.
 const LONGEST: usize = 12;
@@ -18,7 +18,10 @@ pub(in crate::run) fn found(items: &[Item], times: usize) -> Option<String> {
     // Context items change without progress. What a program does between two turns does not count as repetition by the
     // model, so only items after it count.
     let since = items.iter().rposition(is_of_program).map_or(since, |at| since.max(at + 1));
-    let counts = |body: &ItemBody| !matches!(body, ItemBody::Context(_)) && !body.is_of_code();
+    let is_report =
+        |body: &ItemBody| matches!(body, ItemBody::Notice(notice) if notice.code == NoticeCode::Progress);
+    let counts =
+        |body: &ItemBody| !matches!(body, ItemBody::Context(_)) && !body.is_of_code() && !is_report(body);
     let recent: Vec<&Item> = items[since..].iter().filter(|item| counts(&item.body)).collect();
     same_error(&recent, times).or_else(|| circle(&recent, times))
 }

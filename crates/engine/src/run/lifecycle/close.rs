@@ -5,7 +5,7 @@ use entourage_store::{Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     About, Action, Agent, CallId, EntityKind, Failed, ItemBody, Notice, NoticeCode, OnEnd, OpenQuestion,
     Output, OutputEffect, Post, PostBody, Question, QuestionStatus, Schedule, ScheduleStatus, Status, Step,
-    StepKey, StopReason, SubOutput, Task, TaskResult, Time, ToolCall, WaitingOn, Wakeup, plain,
+    StepKey, StopReason, SubOutput, Task, TaskResult, Time, ToolCall, Wait, WaitingOn, Wakeup, plain,
 };
 
 use crate::run::{
@@ -121,7 +121,7 @@ impl Run<'_> {
 
     pub(super) async fn end(&mut self, ending: Ending) -> Result<()> {
         // No run would read their results.
-        let unjoined = self.unjoined_tasks().await?.into_iter().map(|task| (task, Action::Delete)).collect();
+        let unjoined = self.unjoined_tasks().await?.into_iter().map(|task| self.drops(task)).collect();
         self.end_with(ending, unjoined).await
     }
 
@@ -283,11 +283,33 @@ impl Run<'_> {
             .filter(|(of, _)| is_meant(*of))
             .map(|(of, call)| (of, call.clone()))
             .collect();
+        if !open.is_empty() {
+            // Results that have come meanwhile.
+            self.inbox.doubt();
+            self.refresh().await?;
+        }
         for (of, call) in open {
-            let output = self.closed(&call, cause, writes).await?;
+            let output = match self.take_result(&call, writes) {
+                Some(output) => output,
+                None => self.closed(&call, cause, writes).await?,
+            };
             writes.extend(self.checkpoint(StepKey::Tool(call.id), SubOutput { of, output }, 1, at));
         }
         Ok(())
+    }
+
+    /// Takes the result of an agent that code has started and does not read any more: it is no message to the agent.
+    fn take_result(&mut self, call: &ToolCall, writes: &mut Vec<Write>) -> Option<Output> {
+        let is_of_task = matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::Task { .. }));
+        if !is_of_task {
+            return None;
+        }
+        let Taken { post, consume } = self.inbox.take_reply(call.id)?;
+        writes.push(consume);
+        match reply_of(call, None, &post) {
+            Reply::Output(output) => Some(output),
+            Reply::Begin(_) => None,
+        }
     }
 
     /// Returns the output of a call that ends open, with the writes that withdraw its question.

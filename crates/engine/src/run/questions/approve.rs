@@ -116,14 +116,14 @@ impl Run<'_> {
                 self.close_question(question.id, Answer::Granted).await?;
             }
         }
-        self.refresh().await
+        Ok(self.refresh().await?)
     }
 
     /// Returns what holds an approved call back again: an approval is valid for its arguments under its
     /// version of the kind, and a grant under its rule and no other.
     pub(in crate::run) async fn must_ask_again(
         &self,
-        call: &ToolCall,
+        (call, is_code): (&ToolCall, bool),
         asked: Option<&OpenQuestion>,
         answer: &Post,
     ) -> Result<Option<ApprovalReason>> {
@@ -133,7 +133,7 @@ impl Run<'_> {
             return Ok(None);
         }
         // A call that is no longer allowed is refused when it is made.
-        match self.offered.tools().allowed(&call.tool, &call.arguments) {
+        match self.offered.tools().allowed_to(is_code, &call.tool, &call.arguments) {
             Ok(offered) => {
                 let addresses = offered.tool.address(&call.arguments).into_iter().collect();
                 self.needs_approval_for(offered, call, &Readings::of(self).invented(addresses).await?).await

@@ -16,7 +16,7 @@ impl Run<'_> {
                 self.close_question(asked.question, Answer::Expired).await?;
             }
         }
-        self.refresh().await
+        Ok(self.refresh().await?)
     }
 
     /// Returns the questions about these calls that have no answer in the inbox.

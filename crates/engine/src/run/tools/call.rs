@@ -111,8 +111,9 @@ impl Run<'_> {
                 Reply::Begin(arguments) => {
                     // The tool may have changed since the question was asked.
                     let made_with = arguments.clone().unwrap_or_else(|| self.arguments(call));
-                    let refusal = self.offered.tools().allowed(&call.tool, &made_with).err();
-                    let hold = self.must_ask_again(call, asked.as_ref(), &post).await?;
+                    let is_code = calls.maker(index).is_some();
+                    let refusal = self.offered.tools().allowed_to(is_code, &call.tool, &made_with).err();
+                    let hold = self.must_ask_again((call, is_code), asked.as_ref(), &post).await?;
                     if let Some(refusal) = refusal {
                         self.finish(calls, index, self.refused_call(call, &refusal), writes).await?;
                     } else if let Some(hold) = hold {
@@ -142,6 +143,10 @@ impl Run<'_> {
         index: usize,
         came: CallOutcome,
     ) -> Result<()> {
+        // Its code has ended meanwhile.
+        if self.steps.is_answered(calls[index].id) {
+            return Ok(());
+        }
         let outcome = match came {
             CallOutcome::Held(hold) => return self.request_approval(&calls[index], &hold, vec![]).await,
             CallOutcome::CallResult(outcome) => outcome,
@@ -163,7 +168,7 @@ impl Run<'_> {
                 {
                     return self.finish(calls, index, failed(call, why), vec![]).await;
                 }
-                if let Some(text) = done.progress {
+                for text in done.progress {
                     let notice = ItemBody::Notice(Notice::new(NoticeCode::Progress, text));
                     let item = self.append(notice, self.engine.now());
                     self.batch.push(item);

@@ -6,6 +6,7 @@ use std::{
 };
 
 use entourage_types::{CallId, ToolCall};
+use tokio_util::sync::CancellationToken;
 
 /// The calls of a turn, and behind them those of their code, in the order in which it made them. The index of a call
 /// stays the same.
@@ -16,6 +17,8 @@ pub(in crate::run) struct Calls<'t> {
     waiting: BTreeMap<usize, Vec<Vec<CallId>>>,
     /// The numbers of the calls whose outputs code was given, by the index of the call that runs it.
     given: BTreeMap<usize, BTreeSet<usize>>,
+    /// What cuts off the calls of code that are in progress, by their index.
+    in_progress: BTreeMap<usize, CancellationToken>,
     /// The first of the calls that nobody has begun in this activation.
     next: usize,
 }
@@ -30,7 +33,14 @@ struct SubCall {
 impl<'t> Calls<'t> {
     /// The calls of a turn.
     pub(in crate::run) fn of(turn: &'t [ToolCall]) -> Self {
-        Self { turn, of_code: Vec::new(), waiting: BTreeMap::new(), given: BTreeMap::new(), next: 0 }
+        Self {
+            turn,
+            of_code: Vec::new(),
+            waiting: BTreeMap::new(),
+            given: BTreeMap::new(),
+            in_progress: BTreeMap::new(),
+            next: 0,
+        }
     }
 
     /// The calls of the turn.
@@ -87,8 +97,26 @@ impl<'t> Calls<'t> {
         self.waiting.get(&sub.of).is_some_and(|groups| groups.iter().flatten().any(|id| *id == sub.call.id))
     }
 
-    /// Whether the code of the call at this index waits.
-    pub(in crate::run) fn is_waiting(&self, index: usize) -> bool {
+    /// Whether the code of the call at this index waits, and nothing that it waits for has come.
+    pub(in crate::run) fn is_waiting(&self, index: usize, is_answered: impl Fn(CallId) -> bool) -> bool {
+        self.waiting.get(&index).is_some_and(|groups| !is_ready(groups, is_answered))
+    }
+
+    /// Registers a call of code that is begun; returns what cuts it off when its code ends. None for a call of the turn.
+    pub(in crate::run) fn begin(&mut self, index: usize) -> Option<CancellationToken> {
+        let token = self.maker(index).map(|_| CancellationToken::new())?;
+        self.in_progress.insert(index, token.clone());
+        Some(token)
+    }
+
+    /// Cuts off the calls in progress of the code of the call at this index.
+    pub(in crate::run) fn cut_off(&self, index: usize) {
+        let sub_calls = (self.turn.len()..).zip(&self.of_code).filter(|(_, sub)| sub.of == index);
+        sub_calls.filter_map(|(at, _)| self.in_progress.get(&at)).for_each(CancellationToken::cancel);
+    }
+
+    /// Whether the code of the call at this index was waiting when it was last seen.
+    pub(in crate::run) fn has_waiting_code(&self, index: usize) -> bool {
         self.waiting.contains_key(&index)
     }
 
@@ -101,13 +129,16 @@ impl<'t> Calls<'t> {
 
     /// The calls whose code can go on, since what it waits for is answered, once each.
     pub(in crate::run) fn take_ready(&mut self, is_answered: impl Fn(CallId) -> bool) -> Vec<usize> {
-        let is_ready =
-            |groups: &[Vec<CallId>]| groups.iter().any(|group| group.iter().all(|call| is_answered(*call)));
-        let ready: Vec<usize> =
-            self.waiting.iter().filter(|(_, groups)| is_ready(groups)).map(|(index, _)| *index).collect();
+        let ready = self.waiting.iter().filter(|(_, groups)| is_ready(groups, &is_answered));
+        let ready: Vec<usize> = ready.map(|(index, _)| *index).collect();
         ready.iter().for_each(|index| drop(self.waiting.remove(index)));
         ready
     }
+}
+
+/// Whether all calls of one of these groups are answered.
+fn is_ready(groups: &[Vec<CallId>], is_answered: impl Fn(CallId) -> bool) -> bool {
+    groups.iter().any(|group| group.iter().all(|call| is_answered(*call)))
 }
 
 impl Index<usize> for Calls<'_> {

@@ -28,12 +28,10 @@ impl Run<'_> {
         writes: Vec<Write>,
     ) -> Result<()> {
         if calls.maker(index).is_some() {
-            self.prepare(&calls[index], &mut output);
+            self.keep_within_limits(&mut output);
             return self.finish_sub_call(calls, index, output, writes).await;
         }
-        self.drop_sub_calls(&calls[index]).await?;
-        let forgotten = self.without_snapshot(calls[index].id);
-        self.batch.extend(forgotten);
+        self.end_code(calls, index).await?;
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await
     }
 
@@ -51,9 +49,13 @@ impl Run<'_> {
             let writes = records.into_iter().map(Write::from).collect();
             return self.finish(calls, index, output, writes).await;
         }
+        self.end_code(calls, index).await?;
         // The batch must not be refused with them.
         self.flush().await?;
-        self.prepare(&calls[index], &mut output);
+        match calls.maker(index) {
+            Some(_) => self.keep_within_limits(&mut output),
+            None => self.prepare(&calls[index], &mut output),
+        }
         match self.commit_effects(calls, index, &output, &records, edit.as_ref()).await? {
             Some(why) => self.finish(calls, index, failed(&calls[index], why), vec![]).await,
             None => {
@@ -170,13 +172,29 @@ impl Run<'_> {
     }
 
     /// Truncates an output to the stored size, and notes edited arguments.
-    pub(in crate::run) fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
-        self.transcript.keep_within(output, self.kind.limits.max_output_chars);
+    fn prepare(&mut self, call: &ToolCall, output: &mut Output) {
+        self.keep_within_limits(output);
         // The transcript keeps the arguments that the agent gave; the output names those that a person gave.
         if let Some(arguments) = self.edited(call) {
             let text = &output.text;
             output.text = format!("The user changed the arguments to {arguments}. With those:\n{text}");
         }
+    }
+
+    /// Truncates an output to the stored size.
+    fn keep_within_limits(&mut self, output: &mut Output) {
+        self.transcript.keep_within(output, self.kind.limits.max_output_chars);
+    }
+
+    /// Ends what the code of a call has left, if it ran code, before the call gets its output.
+    async fn end_code(&mut self, calls: &Calls<'_>, index: usize) -> Result<()> {
+        if calls.maker(index).is_some() {
+            return Ok(());
+        }
+        self.drop_sub_calls(calls, index).await?;
+        let forgotten = self.without_snapshot(calls[index].id);
+        self.batch.extend(forgotten);
+        Ok(())
     }
 
     async fn keep_outputs(

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use entourage_store::Write;
-use entourage_tools::{Context, Effect};
+use entourage_tools::{Context, Effect, Error as ToolError};
 use entourage_types::{CallId, ResultSource, Step, StepStatus, Wait};
 use futures::{
     FutureExt, StreamExt,
     stream::{self, BoxStream, SelectAll},
 };
+use tokio::sync::Semaphore;
 
 use crate::run::{
     Interrupt, Result, Run, check_lease,
@@ -22,17 +23,26 @@ use crate::run::{
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
-type Running = SelectAll<BoxStream<'static, Result<CallResult>>>;
+struct Running {
+    calls: SelectAll<BoxStream<'static, Result<CallResult>>>,
+    places: Arc<Semaphore>,
+}
+
+impl Default for Running {
+    fn default() -> Self {
+        Self { calls: SelectAll::new(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
 
 impl Run<'_> {
     /// Makes calls until each has its output or waits.
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
         let begun = self.take_posts(calls).await?;
-        let (mut running, mut order) = (Running::new(), Order::default());
+        let (mut running, mut order) = (Running::default(), Order::default());
         let cancel = self.control.cancel().clone();
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
-            let ended = running.next().now_or_never().flatten();
+            let ended = running.calls.next().now_or_never().flatten();
             if ended.is_none() {
                 self.begin_calls(calls, &begun, &mut running, &mut order).await?;
                 // None may start once a caller was informed that the agent ends.
@@ -41,7 +51,7 @@ impl Run<'_> {
                     return Err(Interrupt::Stopping);
                 }
             }
-            let ended = ended.map(Some).or_else(|| running.next().now_or_never());
+            let ended = ended.map(Some).or_else(|| running.calls.next().now_or_never());
             let ran = match ended {
                 Some(ran) => ran,
                 None => {
@@ -50,7 +60,7 @@ impl Run<'_> {
                     self.flush().await?;
                     tokio::select! {
                         biased;
-                        ran = running.next() => ran,
+                        ran = running.calls.next() => ran,
                         () = cancel.cancelled() => return Err(Interrupt::Stopping),
                     }
                 }
@@ -79,7 +89,8 @@ impl Run<'_> {
         order: &mut Order,
     ) -> Result<()> {
         loop {
-            let mut next: Vec<usize> = calls.take_new().filter(|index| !calls.is_waiting(*index)).collect();
+            let mut next: Vec<usize> =
+                calls.take_new().filter(|index| !calls.has_waiting_code(*index)).collect();
             next.extend(calls.take_ready(|call| self.steps.is_answered(call)));
             if next.is_empty() {
                 return Ok(());
@@ -118,11 +129,7 @@ impl Run<'_> {
                 self.ask_whether_it_happened(call).await?;
                 continue;
             }
-            let allowed = match calls.maker(index) {
-                Some(_) => offer.allowed_to_code(&call.tool, &arguments),
-                None => offer.allowed(&call.tool, &arguments),
-            };
-            let offered = match allowed {
+            let offered = match offer.allowed_to(calls.maker(index).is_some(), &call.tool, &arguments) {
                 Ok(offered) => offered,
                 Err(refusal) => {
                     self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
@@ -149,9 +156,9 @@ impl Run<'_> {
             if !sub_calls.outputs.is_empty() {
                 calls.give(index, sub_calls.outputs.iter().map(|(number, _)| *number));
             }
-            let call = &calls[index];
-            let context = Context { sub_calls, ..self.context(call, effect, at) };
-            ready.push((index, Arc::clone(&offered.tool), context, arguments));
+            let cut_off = calls.begin(index);
+            let context = Context { sub_calls, ..self.context(&calls[index], effect, at) };
+            ready.push((index, Arc::clone(&offered.tool), context, arguments, cut_off));
         }
         if !intents.is_empty() {
             self.commit(intents).await?;
@@ -159,21 +166,31 @@ impl Run<'_> {
         if ready.is_empty() {
             return Ok(());
         }
-        let alone = ready.len() == 1 && running.is_empty();
+        let alone = ready.len() == 1 && running.calls.is_empty();
         let seconds = self.kind.limits.tool_seconds;
         let engine = self.engine.clone();
-        let begun = stream::iter(ready).map(move |(index, tool, context, arguments)| {
-            let engine = engine.clone();
+        let places = Arc::clone(&running.places);
+        let begun = stream::iter(ready).map(move |(index, tool, context, arguments, cut_off)| {
+            let (engine, places) = (engine.clone(), Arc::clone(&places));
             async move {
+                let _place = places.acquire().await;
                 // Checked by each call: it may have waited long for its place.
                 check_lease(&engine)?;
                 let clock = Arc::clone(engine.clock());
                 let ran =
                     async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
-                Ok(if alone { ran.await } else { beside_others(index, ran).await })
+                let ran = async { if alone { ran.await } else { beside_others(index, ran).await } };
+                Ok(match cut_off {
+                    // It is answered already: its code has ended.
+                    Some(cut_off) => cut_off
+                        .run_until_cancelled(ran)
+                        .await
+                        .unwrap_or_else(|| (index, Err(ToolError::Failed("its code has ended".into())))),
+                    None => ran.await,
+                })
             }
         });
-        running.push(begun.buffer_unordered(AT_ONCE).boxed());
+        running.calls.push(begun.buffer_unordered(AT_ONCE).boxed());
         Ok(())
     }
 }

@@ -147,7 +147,9 @@ impl Run<'_> {
 
     /// Ends what the code of a call has left open, before the call gets its output: agents that it started are deleted,
     /// and questions that it asked withdrawn.
-    pub(in crate::run) async fn drop_sub_calls(&mut self, call: &ToolCall) -> Result<()> {
+    pub(in crate::run) async fn drop_sub_calls(&mut self, calls: &Calls<'_>, index: usize) -> Result<()> {
+        let call = &calls[index];
+        calls.cut_off(index);
         let open: Vec<CallId> =
             self.open_sub_calls().filter(|(of, _)| *of == call.id).map(|(_, call)| call.id).collect();
         if open.is_empty() {
@@ -155,15 +157,16 @@ impl Run<'_> {
         }
         // One of them may end at this moment, which refuses the commit.
         self.flush().await?;
-        let tasks: Vec<Task> = self.open_tasks(|task| open.contains(&task.call)).await?;
+        let tasks = self.open_tasks(|task| open.contains(&task.call)).await?;
+        let tasks: Vec<(Task, Action)> = tasks.into_iter().map(|task| self.drops(task)).collect();
         let mut writes = Vec::new();
-        for task in &tasks {
-            self.cancel_task(task.clone(), Action::Delete, &mut writes)?;
+        for (task, action) in &tasks {
+            self.cancel_task(task.clone(), *action, &mut writes)?;
         }
         self.close_sub_calls(NOT_AWAITED, |of| of == call.id, &mut writes).await?;
         self.commit(writes).await?;
-        for task in tasks {
-            self.interrupt_cancelled(&task, Action::Delete);
+        for (task, action) in tasks {
+            self.interrupt_cancelled(&task, action);
         }
         Ok(())
     }
