@@ -1,6 +1,6 @@
 //! The same code in both interpreters: the same calls, waits, outputs and errors, in the same order.
 
-use entourage_python::{Call, Outcome, Progress, Record, Script};
+use entourage_python::{Call, Ended, Outcome, Progress, Record, Script, Workers};
 use serde_json::json;
 
 use super::{cpython, error_of, printed};
@@ -147,6 +147,45 @@ async fn code_takes_the_same_way_in_both_interpreters() {
     assert!(runs > 200, "{runs}");
 }
 
+/// Runs code to its end with CPython, answering the first call that it waits for.
+async fn finished_there(workers: &Workers, code: &str, answer: impl Fn(&Call) -> Outcome) -> Ended {
+    let script = Script::new(code);
+    let mut record = Record::default();
+    loop {
+        match workers.run("o", &script, &record, None).await.unwrap() {
+            Progress::Blocked { calls, awaits, .. } => {
+                record.calls.extend(calls.into_iter().map(|new| new.call));
+                let number = awaits[0][0];
+                record.outcomes.push((number, answer(&record.calls[number as usize])));
+            }
+            other => return end_of(other),
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_examples_of_the_page_return_what_it_says() {
+    let Some(workers) = cpython().await else { return };
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/python.md")).unwrap();
+    let blocks = page.split("```").skip(1).step_by(2).map(|block| block.split_once('\n').unwrap());
+    let blocks: Vec<_> = blocks.collect();
+    let examples = blocks.windows(2).filter(|pair| pair[0].0 == "python");
+    let mut ran = 0;
+    for (code, returns) in examples.map(|pair| (pair[0].1, pair[1].1.trim_end())) {
+        let ended = finished_there(&workers, code, |call| match call {
+            Call::AskUser { .. } => value("yes"),
+            Call::Tool { .. } => Outcome::Failed("there is no such file".into()),
+            other => answer(other),
+        });
+        let ended = ended.await;
+        let error = ended.error.map(|error| error.traceback).unwrap_or_default();
+        let said = format!("{}{}{error}", ended.stdout, ended.value.unwrap_or_default());
+        assert!(said.contains(returns), "{code}\nreturned {said}\nand not {returns}");
+        ran += 1;
+    }
+    assert!(ran >= 4, "{ran}");
+}
+
 #[tokio::test]
 async fn a_run_with_more_outcomes_takes_the_way_of_one_with_fewer() {
     let Some(workers) = cpython().await else { return };
@@ -216,9 +255,8 @@ class Square(Shape):
 def numbers():
     yield from range(3)
 
-match list(numbers()):
-    case [0, *rest]:
-        print(rest, Square(3).area, statistics.mean([1, 2, 6]))
+first, *rest = numbers()
+print(rest, Square(3).area, statistics.mean([1, 2, 6]))
 with open('/tmp/a.csv', 'w') as file:
     csv.writer(file).writerow(['a', decimal.Decimal('0.1')])
 print(open('/tmp/a.csv').read().strip(), hashlib.sha256(b'a').hexdigest()[:6])

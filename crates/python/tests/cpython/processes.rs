@@ -1,7 +1,9 @@
 //! CPython's processes: one for each run, which ends with it, with whoever asked for it, and with the program. And what
 //! is said where there can be none.
 
+use std::io::Read;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use entourage_python::{CPython, Error, Interpreter, Limits, Record, Script};
@@ -96,6 +98,39 @@ async fn processes_end_with_the_one_between_however_that_ends() {
     let between = rustix::process::Pid::from_raw(between).unwrap();
     rustix::process::kill_process(between, rustix::process::Signal::KILL).unwrap();
     assert!(run.await.unwrap().is_err());
+    until(|| !all.iter().any(|id| runs(*id))).await;
+}
+
+#[tokio::test]
+async fn processes_end_with_the_program_that_asked_for_them() {
+    let Some(workers) = cpython().await else { return };
+    let workers = std::sync::Arc::new(workers);
+    let run = tokio::spawn({
+        let workers = std::sync::Arc::clone(&workers);
+        async move { workers.run("a", &endless(), &Record::default(), None).await }
+    });
+    let mut command = String::new();
+    until(|| {
+        let id = workers.processes().first().map(|worker| worker.id);
+        let words = id.and_then(|id| std::fs::read_to_string(format!("/proc/{id}/cmdline")).ok());
+        command = words.unwrap_or_default();
+        command.contains("cpython:")
+    })
+    .await;
+    run.abort();
+    // The same command, started by this test: its input ends as it does when a program is killed.
+    let mut between = Command::new(worker().program)
+        .args(command.split_terminator('\0').skip(1))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut ready = [0; 8];
+    between.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+    let all = below(between.id());
+    assert!(all.iter().any(|id| is_python(*id)), "{all:?}");
+    drop(between.stdin.take());
+    assert!(!between.wait().unwrap().success());
     until(|| !all.iter().any(|id| runs(*id))).await;
 }
 

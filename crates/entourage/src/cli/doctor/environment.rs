@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use entourage::{
     Settings,
-    python::{Interpreter, Settings as WorkerSettings, WorkerCommand, Workers},
+    python::{Interpreter, PythonTool, WorkerCommand},
     telemetry,
 };
 use entourage_llm::Provider;
@@ -88,7 +88,7 @@ pub(super) async fn python(settings: &Settings) -> Finding {
         );
     };
     let command = WorkerCommand { program: program.into(), args: args.to_vec() };
-    match Workers::new(command, WorkerSettings::default()).interpreter().await {
+    match PythonTool::workers(command, &settings.tools.python).interpreter().await {
         Ok(Interpreter::CPython { version }) => good(
             "python",
             format!("agents run code with CPython {version}, confined by bubblewrap, seccomp and limits"),

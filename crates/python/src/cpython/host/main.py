@@ -17,6 +17,8 @@ def main():
     with open(0, "rb", closefd=False) as requests:
         lengths = requests.read(8)
         data = requests.read(int.from_bytes(lengths[:4], "little"))
+    if not data:
+        os._exit(0)
     run = Run(json.loads(data), send)
     soft = run.limits["memory_bytes"] + SLACK_BYTES + 4 * len(data)
     resource.setrlimit(resource.RLIMIT_DATA, (soft, soft + REPORT_BYTES))
@@ -25,7 +27,10 @@ def main():
     for number in (0, 1, 2):
         os.dup2(null, number)
     os.closerange(max(out, null) + 1, 64)
-    os.environ.clear()
+    for name in list(os.environ):
+        # Libraries of packages read these when they are imported, and fail where they can start no threads.
+        if not name.endswith("_NUM_THREADS"):
+            del os.environ[name]
     sys.argv[:] = [""]
     sys.path[:] = [path for path in sys.path if path != "/"]
     if os.path.isdir("/packages"):
