@@ -66,11 +66,9 @@ pub enum Error {
         remedy: &'static str,
     },
     /// The operator's CPython, or its packages, cannot be used.
-    #[error(
-        "CPython cannot be used: {why}; set `cpython` under [tools.python] to an interpreter of version 3.9 or newer"
-    )]
+    #[error("CPython cannot be used: {why}")]
     NoPython {
-        /// Why.
+        /// Why, and what to do.
         why: String,
     },
     /// What the process replied is no reply.

@@ -38,6 +38,9 @@ const ASKED: Duration = Duration::from_secs(20);
 const QUESTION: &str = "import sys; print(sys.version_info >= (3, 9)); print(sys.executable); print(sys.prefix); \
                         print(sys.base_prefix); print(sys.exec_prefix); print(sys.base_exec_prefix)";
 
+/// What to do where an interpreter cannot be used.
+const OTHER: &str = "set `cpython` under [tools.python] to an interpreter of version 3.9 or newer";
+
 /// What to do where CPython cannot be confined.
 const REMEDY: &str = "install Debian's `bubblewrap` (version 0.8 or newer) and allow this user to create user \
                       namespaces, or set `interpreter = \"built-in\"` under [tools.python]";
@@ -75,6 +78,7 @@ struct Found {
     python: PathBuf,
     /// What of the file system code may read.
     read_only: Vec<PathBuf>,
+    packages: Option<PathBuf>,
 }
 
 impl Installed {
@@ -93,7 +97,7 @@ impl Installed {
             bubblewrap: found.bubblewrap.clone(),
             python: found.python.clone(),
             read_only: found.read_only.clone(),
-            packages: self.settings.packages.clone(),
+            packages: found.packages.clone(),
             cpu_seconds: limits.cpu.as_secs() + u64::from(limits.cpu.subsec_nanos() > 0),
             // As much as its objects may take.
             tmp_bytes: limits.memory_bytes,
@@ -122,13 +126,16 @@ async fn find(settings: &CPython) -> Result<Found, Error> {
         return Err(Error::NoPython { why });
     }
     let (python, read_only) = ask(&settings.python).await?;
-    Ok(Found { bubblewrap, python, read_only })
+    // The process that starts bubblewrap is in another directory.
+    let bubblewrap = bubblewrap.canonicalize()?;
+    let packages = settings.packages.as_deref().map(Path::canonicalize).transpose()?;
+    Ok(Found { bubblewrap, python, read_only, packages })
 }
 
 /// Asks an interpreter where it is and what it reads. It is the operator's own, and gets no environment but `PATH`.
 async fn ask(python: &Path) -> Result<(PathBuf, Vec<PathBuf>), Error> {
     let name = python.display();
-    let no = |why: String| Error::NoPython { why };
+    let no = |why: String| Error::NoPython { why: format!("{why}; {OTHER}") };
     let mut command = Command::new(python);
     command.args(["-I", "-c", QUESTION]).stdin(Stdio::null()).kill_on_drop(true).env_clear();
     command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));

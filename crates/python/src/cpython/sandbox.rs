@@ -24,6 +24,9 @@ const LOCAL: &str = "/usr/local/lib";
 /// Where the operator's packages are, inside.
 const PACKAGES: &str = "/packages";
 
+/// How many links are followed to an interpreter.
+const MAX_LINKS: usize = 16;
+
 /// Where the program is that runs code, inside.
 const HOST: &str = "/host.py";
 
@@ -48,8 +51,15 @@ pub(super) fn readable(executable: &Path, prefixes: impl Iterator<Item = PathBuf
         // Of the system's own folders, programs and what others put there stay outside.
         paths.push(if prefix == Path::new("/usr") { LOCAL.into() } else { prefix });
     }
-    paths.push(executable.to_owned());
-    paths.extend(executable.canonicalize());
+    // The file may be a link, as in a virtual environment, and that to another.
+    let mut link = Some(executable.to_owned());
+    for _ in 0..MAX_LINKS {
+        let Some(file) = link else { break };
+        link = file.read_link().ok().and_then(|target| Some(file.parent()?.join(target)));
+        if !paths.iter().any(|folder| file.starts_with(folder)) {
+            paths.push(file);
+        }
+    }
     paths.sort();
     paths.dedup();
     paths

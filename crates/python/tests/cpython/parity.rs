@@ -271,6 +271,14 @@ list(map(emit, 'ab'))
 }
 
 #[tokio::test]
+async fn chance_and_the_order_of_sets_are_the_same_on_each_run() {
+    let Some(workers) = cpython().await else { return };
+    let code = "import random\nnames = [f'n{n}' for n in range(50)]\nrandom.shuffle(names)\n\
+                print(names, random.random(), {*names}, hash('a'))";
+    assert_eq!(printed(&workers, code).await, printed(&workers, code).await);
+}
+
+#[tokio::test]
 async fn tasks_timeouts_and_sleeps_wait_for_the_engine() {
     let Some(workers) = cpython().await else { return };
     let code = r#"

@@ -153,6 +153,22 @@ async fn code_imports_the_operators_packages() {
 }
 
 #[tokio::test]
+async fn the_interpreter_of_a_virtual_environment_has_its_packages() {
+    if cpython().await.is_none() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("entourage-python-venv-{}", std::process::id()));
+    let made = Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&folder).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let packages = std::fs::read_dir(folder.join("lib")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(packages.join("site-packages/greeting.py"), "text = 'Hello'").unwrap();
+    let python = folder.join("bin/python3");
+    let said = printed(&of(CPython::new(python, None)), "import greeting\nprint(greeting.text)").await;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(said, "Hello\n");
+}
+
+#[tokio::test]
 async fn where_it_cannot_be_had_an_error_says_what_to_do() {
     let with = |python: &str, bubblewrap: &Path| {
         of(CPython { bubblewrap: bubblewrap.to_owned(), ..CPython::new(python, None) })

@@ -235,6 +235,11 @@ class Run:
         sys.setrecursionlimit(max(1000, self.limits["recursion"] + 100))
         try:
             # From here on, what goes wrong is the code's.
+            if "random" in self.script["code"]:
+                import random
+
+                # The same chance on each run.
+                random.seed(self.script["code"])
             loop = self.loop() if "asyncio" in self.script["code"] or "await" in self.script["code"] else None
             self.end_time = time.process_time() + self.cpu()
             memory = self.limits["memory_bytes"] + SLACK_BYTES // 2
