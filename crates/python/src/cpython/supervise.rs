@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::sandbox::Sandbox;
 use super::{ARGUMENT, system_calls};
@@ -25,6 +25,12 @@ const HOST: &str = concat!(
 
 /// Files that are open at once.
 const FILES: u64 = 64;
+
+/// Bytes of the stack.
+const STACK_BYTES: u64 = 8 << 20;
+
+/// Bytes that may be reserved beside what is used, as some libraries do.
+const RESERVED_BYTES: u64 = 8 << 30;
 
 /// Seconds of processor time beyond the limit of the code: for what Python does not count.
 const SLACK_SECONDS: u64 = 2;
@@ -52,6 +58,9 @@ fn run(sandbox: &str) -> io::Result<u8> {
     limit(Resource::Core, 0, 0)?;
     limit(Resource::Fsize, sandbox.tmp_bytes, 0)?;
     limit(Resource::Nofile, FILES, 0)?;
+    // No limit of data counts the stack, and the tables of pages that are reserved and only read.
+    limit(Resource::Stack, STACK_BYTES, 0)?;
+    limit(Resource::As, sandbox.tmp_bytes.saturating_add(RESERVED_BYTES), 0)?;
     // The first ends with a signal that tells of it, the second with one that nothing can ignore.
     limit(Resource::Cpu, sandbox.cpu_seconds + SLACK_SECONDS, 1)?;
     let mut child = Command::new(&sandbox.bubblewrap)
@@ -81,8 +90,12 @@ fn forward(child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
+/// Sets a limit, and how far beyond it can be raised; never above what holds already.
 fn limit(resource: Resource, most: u64, beyond: u64) -> io::Result<()> {
-    Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most + beyond) })?)
+    let holds = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let limit =
+        Rlimit { current: Some(most.min(holds)), maximum: Some(most.saturating_add(beyond).min(holds)) };
+    Ok(setrlimit(resource, limit)?)
 }
 
 /// A file in memory that a child process inherits.

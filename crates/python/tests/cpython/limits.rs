@@ -59,6 +59,11 @@ async fn memory_is_bounded_wherever_it_comes_from() {
         let error = error_of(&workers, code, limits.clone()).await;
         assert_eq!(error.kind, "PermissionError", "{code}: {error:?}");
     }
+    // The stack, however its limit is set by the code.
+    let stack = "import resource, sys\nprint(resource.getrlimit(resource.RLIMIT_STACK))\n\
+                 resource.setrlimit(resource.RLIMIT_STACK, (1 << 40, 1 << 40))";
+    let error = error_of(&workers, stack, limits.clone()).await;
+    assert!(error.message.contains("not allowed to raise"), "{error:?}");
     let caught = "try:\n  x = bytes(1 << 30)\nexcept MemoryError:\n  print('caught')";
     assert_eq!(end_of(run(&workers, caught, limits).await.unwrap()).stdout, "caught\n");
 }
