@@ -23,6 +23,7 @@ mod p7;
 mod p8;
 mod p8p;
 mod p9;
+mod python;
 mod report;
 mod seed;
 mod served;
@@ -66,7 +67,7 @@ struct Cli {
     /// Seconds for which the hostile owner attacks
     #[arg(long, global = true, default_value_t = 300, value_name = "N")]
     seconds: u64,
-    /// The program of P5
+    /// The program of P5 and P11
     #[arg(long, global = true, default_value = "target/release/entourage", value_name = "FILE")]
     binary: PathBuf,
 }
@@ -99,6 +100,8 @@ enum What {
     P9,
     /// A goal with a year behind it, and the search over 100,000 closed sessions
     Goals,
+    /// Python code of agents: a fork beside a delegation, processes, kept states
+    Python,
     /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
     /// Everything but the hostile owner (the default)
@@ -156,6 +159,7 @@ pub fn run() -> Result<ExitCode> {
         What::P8p => p8p::measure(&benches, &mut report)?,
         What::P9 => p9::measure(&benches, &mut report)?,
         What::Goals => goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?,
+        What::Python => python::measure(&benches, &cli.binary, cli.runs, &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
@@ -172,6 +176,7 @@ pub fn run() -> Result<ExitCode> {
             p8p::measure(&benches, &mut report)?;
             p9::measure(&benches, &mut report)?;
             goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?;
+            python::measure(&benches, &cli.binary, cli.runs, &mut report)?;
             p5::measure(&benches, &cli.binary, cli.agents, &mut report)?;
         }
     }

@@ -48,6 +48,8 @@ pub(crate) enum Script {
     Slow,
     /// A message to the caller's peer, if it has one, then an answer.
     Delegates,
+    /// Code that forks an agent, or a message to the peer, by what the caller has; then an answer.
+    Forks,
     /// What an exploration asks: each decision, and an answer of a few words.
     Explores,
     /// What the document agent asks: a decision, then a whole text of a document or an answer of a few words.
@@ -66,6 +68,7 @@ impl Script {
             Self::Calls => "calls",
             Self::Slow => "slow",
             Self::Delegates => "delegates",
+            Self::Forks => "forks",
             Self::Explores => "explores",
             Self::Acts => "acts",
             Self::Text => "text",
@@ -205,6 +208,9 @@ async fn complete(
             Some(peer) => delegate(&peer).into(),
             None => answers.text.clone(),
         },
+        "forks" if answered == 0 && count(&request, crate::engine::QUESTION.as_bytes()) > 0 => {
+            forks(&request, &answers)
+        }
         "explores" => decision(&request).map_or_else(|| answers.text.clone(), |decided| said(decided).into()),
         "acts" => acted(&request, sent.lock().unwrap_or_else(PoisonError::into_inner).count, &answers),
         "hostile" if answered == 0 => fetch(&request).into(),
@@ -232,6 +238,15 @@ async fn complete(
 
 fn count(body: &[u8], word: &[u8]) -> usize {
     body.windows(word.len()).filter(|window| *window == word).count()
+}
+
+/// Code that forks an agent and waits for it, where the caller may run code; else as in [`Script::Delegates`].
+fn forks(request: &[u8], answers: &Answers) -> Chunks {
+    if count(request, b"\"name\":\"python\"") > 0 {
+        return call_of(0, "python", &["{\"code\":", "\"wait(fork('The weather in Oslo, please'))\"", "}"])
+            .into();
+    }
+    peer(request).map_or_else(|| answers.text.clone(), |peer| delegate(&peer).into())
 }
 
 /// The next call: its name, its arguments in pieces, its end.

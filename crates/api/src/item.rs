@@ -1,14 +1,14 @@
 //! An entry of a transcript.
 
 use entourage_types::{
-    self as types, AgentId, CallId, PostId, QuestionId, RunId, ScheduleId, Section, Status, StepKey,
-    StopReason, TaskId, Time,
+    self as types, AgentId, CallId, PostId, RunId, ScheduleId, Section, Status, StepKey, StopReason, TaskId,
+    Time,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{Asked, ModelUse, schema};
+use crate::{Asked, ModelUse, OutputEffect, ToolCall, schema};
 
 /// One entry of an agent's transcript, written once and never changed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -236,55 +236,6 @@ pub enum Author {
     },
 }
 
-/// A request to use a tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct ToolCall {
-    /// Its id.
-    #[schema(value_type = schema::CallId)]
-    pub id: CallId,
-    /// The tool's name.
-    pub tool: String,
-    /// The arguments as the model gave them.
-    pub arguments: Value,
-}
-
-/// The effect of an output on the run of its call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutputEffect {
-    /// The run's answer, which ends it.
-    Answer(String),
-    /// A message to the user.
-    Said(String),
-    /// An output guardrail refused the text.
-    Refused {
-        /// The name of the guardrail.
-        by: String,
-    },
-    /// The id of the task that another agent works on, or has worked on.
-    Delegated(TaskId),
-    /// The id of the question to the user; the output's text is the answer.
-    Asked(QuestionId),
-    /// The id of the question that the user declined to answer.
-    Declined(QuestionId),
-    /// The id of the question that the user did not answer in time.
-    Expired(QuestionId),
-}
-
-impl From<types::OutputEffect> for OutputEffect {
-    fn from(effect: types::OutputEffect) -> Self {
-        match effect {
-            types::OutputEffect::Answer(words) => Self::Answer(words),
-            types::OutputEffect::Said(words) => Self::Said(words),
-            types::OutputEffect::Refused { by } => Self::Refused { by },
-            types::OutputEffect::Delegated(task) => Self::Delegated(task),
-            types::OutputEffect::Asked(question) => Self::Asked(question),
-            types::OutputEffect::Declined(question) => Self::Declined(question),
-            types::OutputEffect::Expired(question) => Self::Expired(question),
-        }
-    }
-}
-
 /// How serious a notice is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
@@ -399,12 +350,6 @@ impl From<types::Author> for Author {
                 Self::Trigger { name, payload, schedule }
             }
         }
-    }
-}
-
-impl From<types::ToolCall> for ToolCall {
-    fn from(types::ToolCall { id, tool, arguments }: types::ToolCall) -> Self {
-        Self { id, tool, arguments }
     }
 }
 

@@ -9,7 +9,7 @@ use entourage_types::{
 };
 
 use crate::{
-    prompt::{Sections, View, ended_tasks},
+    prompt::{EndedTasks, Sections, View},
     sub_agents,
     toolset::Toolset,
 };
@@ -49,8 +49,8 @@ impl Memory {
         self.records(RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() }).await
     }
 
-    /// What its model is to know beside the conversation, as far as its kind includes that. Tasks whose end the model
-    /// has read are left out: they do not change any more.
+    /// What its model is to know beside the conversation, as far as its kind includes that. Tasks that have
+    /// not changed since the model read their end are left out.
     pub(crate) async fn sections(
         &self,
         kind: &Kind,
@@ -75,8 +75,8 @@ impl Memory {
         if wants(Section::Tasks) {
             let page = Page { limit: Sections::TASKS, newest_first: true, ..Page::default() };
             let of_agent = RecordFilter { parent: Some(self.agent.into()), page, ..RecordFilter::default() };
-            let ended = ended_tasks(has_read);
-            let is_unread = |task: &Entity| !ended.contains(task.id.as_str());
+            let ended = EndedTasks::of(has_read);
+            let is_unread = |task: &Entity| !ended.shows(task);
             sections.tasks = self.store.records_where(&Scope::from(&self.owner), of_agent, is_unread).await?;
         }
         Ok(sections)

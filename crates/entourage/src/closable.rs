@@ -8,8 +8,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
-    UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step,
+    StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
 
@@ -84,6 +84,10 @@ impl Store for Closable {
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.open().await?.steps(scope, run).await
+    }
+
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
+        self.open().await?.step(scope, run, key).await
     }
 
     async fn entity(&self, scope: &Scope, kind: EntityKind, id: &str) -> Result<Option<Entity>> {

@@ -1,11 +1,14 @@
 //! `python`: the tool with which an agent runs code.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{
+    fmt::Write as _,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
 use entourage_tools::{
     Caller, CodeCalls, Context, Effect, Error as ToolError, Outcome as ToolOutcome, PythonInterpreter,
-    PythonSettings, ResultSource, SubCall, SubCallRecord, Tool, parse, spec_of,
+    PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
 };
 use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
 use schemars::JsonSchema;
@@ -46,12 +49,16 @@ Example:
 agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
 print(wait(agents))";
 
+/// How long code runs before its state is worth keeping: about what it costs to write and to read one.
+const SLOW: Duration = Duration::from_millis(50);
+
 /// The tool (S3-R042, S3-R067). Its calls have no effect of their own: what the code does, it does by calls, each of which
 /// is on record.
 pub struct PythonTool {
     workers: Workers,
     description: String,
     limits: Limits,
+    snapshots: Snapshots,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -77,7 +84,7 @@ impl PythonTool {
             PythonInterpreter::Cpython => CPYTHON,
         };
         let description = [DESCRIPTION, language, EXAMPLE].concat();
-        Self { workers: Self::workers(command, settings), description, limits }
+        Self { workers: Self::workers(command, settings), description, limits, snapshots: settings.snapshots }
     }
 
     /// The processes of such a tool.
@@ -100,7 +107,10 @@ impl Tool for PythonTool {
         NAME
     }
 
-    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+    fn offer(&self, caller: &Caller<'_>) -> Option<ToolSpec> {
+        if !caller.kind.tools.iter().flatten().any(|tool| tool == NAME) {
+            return None;
+        }
         let mut spec = spec_of::<Arguments>(NAME, &self.description);
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("description");
@@ -125,18 +135,25 @@ impl Tool for PythonTool {
         let Arguments { code } = parse(NAME, arguments)?;
         let script = Script { code, limits: self.limits.clone() };
         let record = record_of(&context.sub_calls);
-        let ran = self.workers.run(context.owner.as_str(), &script, &record, None).await;
+        let (began, kept) = (Instant::now(), context.sub_calls.snapshot.as_deref());
+        let ran = self.workers.run(context.owner.as_str(), &script, &record, kept).await;
         match ran.map_err(|error| ToolError::Failed(error.to_string()))? {
-            Progress::Blocked { calls, awaits, snapshot: _ } => {
+            Progress::Blocked { calls, awaits, snapshot } => {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
-                Ok(waits(calls, awaits.into_iter().map(group).collect()))
+                let is_kept = match self.snapshots {
+                    Snapshots::Slow => kept.is_some() || began.elapsed() >= SLOW,
+                    Snapshots::Always => true,
+                    Snapshots::Never => false,
+                };
+                let snapshot = snapshot.filter(|_| is_kept);
+                Ok(waits(calls, awaits.into_iter().map(group).collect(), snapshot))
             }
             Progress::Ended(Ended { calls, .. }) if calls.iter().any(is_report) => {
                 // Code that has ended waits for nothing; what it reports at last is still to be reported.
                 let first = record.calls.len();
                 let last: Vec<usize> =
                     (first..).zip(&calls).filter(|(_, call)| is_report(call)).map(|(n, _)| n).collect();
-                Ok(waits(calls, vec![last]))
+                Ok(waits(calls, vec![last], None))
             }
             Progress::Ended(ended) => end(ended),
             Progress::Diverged { number, line, expected, found } => {
@@ -162,9 +179,9 @@ fn named(call: &Call) -> String {
     format!("`{tool}` with {arguments}")
 }
 
-fn waits(calls: Vec<NewCall>, awaits: Vec<Vec<usize>>) -> ToolOutcome {
+fn waits(calls: Vec<NewCall>, awaits: Vec<Vec<usize>>, snapshot: Option<Vec<u8>>) -> ToolOutcome {
     let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
-    ToolOutcome::Calls(CodeCalls { calls, awaits })
+    ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot })
 }
 
 /// A call of code as the engine makes it.
@@ -197,7 +214,7 @@ fn call_of(call: &ToolCall) -> Call {
     }
 }
 
-fn record_of(SubCallRecord { calls, outputs }: &SubCallRecord) -> Record {
+fn record_of(SubCallRecord { calls, outputs, .. }: &SubCallRecord) -> Record {
     let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     Record {
         calls: calls.iter().map(call_of).collect(),

@@ -3,14 +3,15 @@
 use std::cell::Cell;
 
 use entourage_engine::Kinds;
-use entourage_llm::{Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Script, ScriptedModel};
 use entourage_testkit::{FakeClock, HeldModel};
-use entourage_types::{ApprovalRule, Verdict};
+use entourage_types::{ApprovalRule, OnLimit, Verdict};
 use serde_json::{Value, json};
 
 use crate::{
     goal_site::{
-        at_rest, at_work, changed, create, data, engine, follow, is_said, say, seen_until, turns_since,
+        at_rest, at_work, changed, create, data, engine, eventually, follow, is_said, say, seen_until,
+        turns_since,
     },
     stream::Frame,
 };
@@ -67,6 +68,13 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
     let waiting =
         [["create_note", "awaiting_user"], ["save_learning", "completed"], ["search_notes", "failed"]];
     assert_eq!(cells(&listed), waiting.map(|cell| cell.map(str::to_owned)));
+    // Streams that go on from there while the question is open, from whatever number.
+    let mut resumed = Vec::new();
+    for number in seen.iter().filter_map(|frame| frame.id) {
+        let before = seen.iter().take_while(|frame| frame.id.is_none_or(|id| id <= number));
+        let before: Vec<Frame> = before.cloned().collect();
+        resumed.push((number, before, follow(&site, &stream, Some(number)).await));
+    }
     let question = listed[1]["metadata"]["question_id"].as_str().unwrap();
     let answer = json!({ "verdict": "approve" });
     site.post(&format!("/v1/questions/{question}/answer"), &answer).await.expect(200);
@@ -87,6 +95,11 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
         (vec![json!("running"), json!("completed")], vec![json!("running"), json!("failed")])
     );
     assert_eq!(seen.iter().filter(|frame| frame.event == "tool_complete").count(), 3);
+    for (number, mut whole, rest) in resumed {
+        whole.extend(rest.until(|frame| is_said(frame, "Done.")).await);
+        let last = [1, 2, 3].map(|at| told(at, &whole).pop());
+        assert_eq!(last, ["completed", "completed", "failed"].map(|status| Some(json!(status))), "{number}");
+    }
     // Who comes back after whatever number ends with the same states.
     for number in seen.iter().filter_map(|frame| frame.id) {
         let before = seen.iter().take_while(|frame| frame.id.is_none_or(|id| id <= number));
@@ -101,12 +114,19 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
     }
 }
 
-/// A person who stops an agent has met no failure.
+/// Messages about failures among these frames: whether each is resolved.
+fn failures(frames: &[Frame]) -> Vec<Value> {
+    let of_error = frames.iter().filter(|frame| frame.event == "message" && frame.data["source"] == "error");
+    of_error.map(|frame| frame.data["metadata"]["resolved"].clone()).collect()
+}
+
+/// A person who stops an agent has met no failure: neither the thread nor its stream tells of one.
 #[tokio::test]
 async fn what_a_person_stops_is_no_failure_of_the_thread() {
     let model = HeldModel::new(ScriptedModel::new([]));
     let site = at_work(engine(model.clone(), &FakeClock::default(), Kinds::builtin()).build()).await;
     let goal = create(&site).await;
+    let live = follow(&site, &format!("/api/goals/{goal}/stream"), None).await;
     say(&site, &goal, "Look.").await;
     model.begun().await;
     let stop = json!({ "action": "stop" });
@@ -115,4 +135,60 @@ async fn what_a_person_stops_is_no_failure_of_the_thread() {
     let listed = data(&site, &format!("/api/goals/{goal}/thread_messages")).await;
     let sources: Vec<&Value> = listed.iter().map(|message| &message["source"]).collect();
     assert_eq!(sources, ["user"], "{listed:#?}");
+    say(&site, &goal, "The last one.").await;
+    let seen = live.until(|frame| frame.data["content"] == "The last one.").await;
+    assert_eq!(failures(&seen), [json!(null); 0]);
+}
+
+/// A person who stops an agent between two attempts ends what the failed one said, also on a stream that began later, or
+/// that goes on from before.
+#[tokio::test]
+async fn a_stop_between_two_attempts_resolves_the_failure() {
+    let model = ScriptedModel::deciding(|_| {
+        let (model, cause) = ("m".into(), "reset".into());
+        Some(Err(ModelError::Unreachable { model, cause, sent: false }))
+    });
+    let site = at_work(engine(model, &FakeClock::default(), Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    let (thread, stream) =
+        (format!("/api/goals/{goal}/thread_messages"), format!("/api/goals/{goal}/stream"));
+    let mut live = follow(&site, &stream, None).await;
+    say(&site, &goal, "Look.").await;
+    let failed = |frame: &Frame| frame.event == "message" && frame.data["source"] == "error";
+    let mut seen = seen_until(&mut live, failed).await;
+    let number = seen.last().unwrap().id;
+    let of_list = eventually(&site, &thread, |page| page["data"][1]["source"] == "error").await;
+    let later = follow(&site, &stream, None).await;
+    site.post(&format!("/v1/agents/{goal}/interventions"), &json!({ "action": "stop" })).await.expect(202);
+    let resolved = |frame: &Frame| frame.data["metadata"]["resolved"] == true;
+    seen.extend(seen_until(&mut live, resolved).await);
+    assert_eq!(failures(&seen), [json!(null), json!(true)]);
+    let again = follow(&site, &stream, number).await;
+    for stream in [later, again] {
+        let last = stream.until(resolved).await.pop().unwrap().data;
+        assert_eq!(last["id"], of_list["data"][1]["id"]);
+        let metadata = &last["metadata"];
+        assert_eq!((&metadata["error_class"], &metadata["attempt"]), (&json!("network"), &json!(1)));
+    }
+    at_rest(&site, &goal).await;
+    assert_eq!(data(&site, &thread).await.len(), 1, "the thread has the user's message alone");
+}
+
+/// The end of a run that is no failure of a model says nothing about one.
+#[tokio::test]
+async fn a_run_that_met_a_limit_names_no_failed_model_call() {
+    let model = ScriptedModel::deciding(|_| Some(Ok(Script::call("create_note", json!({ "title": "A" })))));
+    let kinds = changed("goal", |kind| {
+        kind.on_limit = OnLimit::Fail;
+        (kind.limits.max_steps, kind.limits.max_same_tool) = (2, 0);
+    });
+    let site = at_work(engine(model, &FakeClock::default(), kinds).build()).await;
+    let goal = create(&site).await;
+    say(&site, &goal, "Look.").await;
+    at_rest(&site, &goal).await;
+    let listed = data(&site, &format!("/api/goals/{goal}/thread_messages")).await;
+    let last = listed.last().unwrap();
+    assert_eq!(last["source"], "error", "{listed:#?}");
+    assert_eq!(last["metadata"], json!({ "next_retry_at": null, "retryable": false }));
+    assert!(!last["content"].as_str().unwrap().contains("Failed permanently"), "{last}");
 }

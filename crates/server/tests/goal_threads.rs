@@ -9,7 +9,7 @@ use std::{
 };
 
 use entourage_engine::{Clock as _, Kinds, Page as Rows};
-use entourage_llm::{Error as ModelError, ScriptedModel};
+use entourage_llm::{Error as ModelError, Script, ScriptedModel, ToolChoice};
 use entourage_server::{Algorithm, Auth, Jwt, Settings, mint};
 use entourage_store::{Commit, Write};
 use entourage_store_sqlite::SqliteStore;
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::{
     goal_site::{
-        at_rest, at_work, create, data, engine, eventually, follow, is_of_task, is_said, say, seen_until,
-        shown, site, speak,
+        at_rest, at_work, changed, create, data, engine, eventually, follow, is_of_task, is_said, say,
+        seen_until, shown, site, speak,
     },
     site::{Answer, Site, asking, send},
     stream::Frame,
@@ -216,6 +216,30 @@ async fn a_task_is_listed_with_its_goal_and_its_thread_shows_its_tools() {
     assert_eq!(data(&site, "/api/agent_tasks").await, [Value::Null; 0], "the user agent has none");
 }
 
+/// Why a task ended that went round in circles is told from one that was given up.
+#[tokio::test]
+async fn a_task_that_went_round_in_circles_says_so() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match is_of_task(request) {
+            true if request.tool_choice == ToolChoice::None => Script::text("As far as I came."),
+            // The same call, with the same outcome, again and again.
+            true => Script::call("search_notes", json!({ "query": "nothing" })),
+            false => speak(request),
+        }))
+    });
+    let kinds = changed("task", |kind| {
+        kind.limits.max_same_tool = 0;
+        kind.limits.max_history = 0;
+        kind.tools.get_or_insert_default().push("search_notes".into());
+    });
+    let site = at_work(engine(model, &FakeClock::default(), kinds).build()).await;
+    let goal = create(&site).await;
+    say(&site, &goal, "a task").await;
+    let path = format!("/api/agent_tasks?goal_id={goal}");
+    let ended = eventually(&site, &path, |page| page["data"][0]["stop_reason"] != Value::Null).await;
+    assert_eq!(ended["data"][0]["stop_reason"], "circles");
+}
+
 /// Shows: S4-R070, S4-R085, S4-R086, S4-R091.
 #[tokio::test]
 async fn goals_are_listed_changed_archived_and_deleted_and_the_user_agent_has_no_status() {
@@ -405,6 +429,47 @@ async fn a_failure_is_one_message_with_a_countdown_which_is_gone_once_it_is_over
     let history = site.get(&format!("/api/goals/{goal}/inspect")).await.expect(200)["llm_history"].clone();
     let said = history.as_array().unwrap().iter().filter(|entry| entry["content"] == "Hello.").count();
     assert_eq!(said, 1, "the message stands once in the history");
+}
+
+/// A model that could not be asked has made no attempt that failed: its message says when it is asked, and is over then.
+///
+/// Shows: S4-R107.
+#[tokio::test]
+async fn a_model_that_was_not_asked_yet_has_not_failed() {
+    let has_been_asked = AtomicUsize::new(0);
+    let model = ScriptedModel::deciding(move |request| {
+        Some(match has_been_asked.fetch_add(1, Ordering::SeqCst) {
+            0 => Err(ModelError::Busy { model: "m".into(), after: Duration::from_secs(300) }),
+            _ => Ok(speak(request)),
+        })
+    });
+    let clock = FakeClock::default();
+    let site = at_work(engine(model, &clock, Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    let (thread, stream) =
+        (format!("/api/goals/{goal}/thread_messages"), format!("/api/goals/{goal}/stream"));
+    let live = follow(&site, &stream, None).await;
+    say(&site, &goal, "Hello.").await;
+    let listed = eventually(&site, &thread, |page| page["data"][1]["source"] == "error").await;
+    let put_off = &listed["data"][1];
+    let said = put_off["content"].as_str().unwrap();
+    assert!(said.starts_with("Its model was not asked yet ("), "{said}");
+    let metadata = &put_off["metadata"];
+    assert_eq!((&metadata["attempt"], &metadata["retryable"]), (&json!(0), &json!(true)));
+    let due: Time = metadata["next_retry_at"].as_str().unwrap().parse().unwrap();
+    assert!(due > clock.now(), "{put_off}");
+    let later = follow(&site, &stream, None).await;
+    clock.advance(due.since(clock.now()));
+    for stream in [live, later] {
+        let seen = stream.until(|frame| is_said(frame, "Done: Hello.")).await;
+        let of_error = seen.iter().rfind(|frame| frame.data["source"] == "error").unwrap();
+        assert_eq!(
+            (&of_error.data["id"], &of_error.data["metadata"]["resolved"]),
+            (&put_off["id"], &json!(true))
+        );
+    }
+    at_rest(&site, &goal).await;
+    assert_eq!(shown(&data(&site, &thread).await).len(), 2, "the message and its answer");
 }
 
 /// After the last attempt the message says that it failed permanently; a task that failed so is cancelled, and one

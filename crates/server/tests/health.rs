@@ -1,20 +1,26 @@
 //! A round of health over HTTP.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use entourage_api::HealthRound;
 use entourage_engine::{Clock as _, Engine, HealthPolicy, Kinds, NewGoal};
-use entourage_llm::{Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Script, ScriptedModel};
 use entourage_store::{Layered, Store};
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::{FakeClock, LostTimers};
-use entourage_types::{HealthAct, Kind, Owner, Status};
+use entourage_types::{HealthAct, Kind, Owner, Status, Time};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{
     auth::{settings, token_of},
-    goal_site::{at_work, create, engine_over, is_of_task, say, with_tools},
+    goal_site::{at_work, create, data, engine_over, eventually, follow, is_of_task, say, speak, with_tools},
     site::{Answer, Site, send},
     stream::within,
 };
@@ -142,4 +148,51 @@ async fn a_stale_task_shows_as_completed_without_a_result_and_a_stale_goal_as_wa
             assert_eq!(after["status"], "waiting");
         }
     }
+}
+
+/// A task that is paused for a day expires, which no person did: its thread says that it has failed for good.
+///
+/// Shows: S4-R111, S4-R126.
+#[tokio::test]
+async fn a_task_that_expires_has_failed_permanently_in_its_thread() {
+    // One attempt fails, and then the gate is closed: it is put off again and again.
+    let has_failed = AtomicBool::new(false);
+    let model = ScriptedModel::deciding(move |request| {
+        let model = "m".into();
+        Some(match is_of_task(request) {
+            true if has_failed.swap(true, Ordering::SeqCst) => {
+                Err(ModelError::Busy { model, after: Duration::from_secs(300) })
+            }
+            true => Err(ModelError::Unreachable { model, cause: "reset".into(), sent: false }),
+            false => Ok(speak(request)),
+        })
+    });
+    let clock = FakeClock::default();
+    let site = at_work(engine_over(losing_timers(), model, &clock, Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    say(&site, &goal, "a task").await;
+    let path = format!("/api/agent_tasks?goal_id={goal}");
+    let task =
+        eventually(&site, &path, |page| page["data"][0]["status"] == "paused").await["data"][0].clone();
+    let thread = format!("/api/agent_tasks/{}", task["id"].as_str().unwrap());
+    let stream = follow(&site, &format!("{thread}/stream"), None).await;
+    let messages = format!("{thread}/thread_messages");
+    for hours in [23, 1] {
+        clock.advance(Duration::from_secs(hours * 3600));
+        let is_put_off = |page: &Value| {
+            let due = page["data"][0]["metadata"]["next_retry_at"].as_str();
+            due.is_some_and(|due| due.parse::<Time>().unwrap() > clock.now())
+        };
+        eventually(&site, &messages, is_put_off).await;
+    }
+    let done: HealthRound = run(&site, "/api/health_monitor/run").await.read();
+    assert_eq!(done.reports.iter().map(|report| report.what).collect::<Vec<_>>(), [HealthAct::Expired]);
+    let told = stream.until(|frame| frame.data["metadata"]["retryable"] == false).await.pop().unwrap().data;
+    let messages = data(&site, &messages).await;
+    assert_eq!(messages, std::slice::from_ref(&told), "one message about it");
+    let last = json!({ "error_class": "network", "attempt": 1, "next_retry_at": null, "retryable": false });
+    assert_eq!((&told["source"], &told["metadata"]), (&json!("error"), &last));
+    let said = told["content"].as_str().unwrap();
+    assert!(said.starts_with("Failed permanently: it was paused for 24 hours"), "{said}");
+    assert_eq!(data(&site, &path).await[0]["status"], "cancelled");
 }

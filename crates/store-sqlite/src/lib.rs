@@ -55,8 +55,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery, metrics as named,
 };
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
-    UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step,
+    StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use metrics::histogram;
 use rusqlite::Connection;
@@ -276,6 +276,11 @@ impl Store for SqliteStore {
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         let sees = scope.clone();
         self.read(scope, move |on| runs::steps(on, &sees, run)).await
+    }
+
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
+        let (sees, key) = (scope.clone(), key.to_string());
+        self.read_short(scope, move |on| runs::step(on, &sees, run, &key)).await
     }
 
     async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {

@@ -211,25 +211,35 @@ pub(crate) fn write(connection: &Connection, run: &Run, before: Option<Status>) 
 
 /// Returns the steps of a run in the order in which they began, if the scope includes the run.
 pub(crate) fn steps(connection: &Connection, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
+    select_steps(scope, run).end("ORDER BY n").rows(connection, read_step)
+}
+
+/// Returns one step of a run, if the scope includes the run.
+pub(crate) fn step(connection: &Connection, scope: &Scope, run: RunId, key: &str) -> Result<Option<Step>> {
+    let found = select_steps(scope, run).and("key = ?").bind(key.to_owned()).rows(connection, read_step)?;
+    Ok(found.into_iter().next())
+}
+
+fn select_steps(scope: &Scope, run: RunId) -> Select {
     Select::new(
         "SELECT run, key, state, value, attempt, used, started, updated, intent FROM steps WHERE run = ?",
     )
     .bind(run.to_string())
     .of(scope, "runs", run)
-    .end("ORDER BY n")
-    .rows(connection, |row| {
-        Ok(Step {
-            run: word(row, 0)?,
-            key: row.get_ref(1)?.as_str()?.into(),
-            state: StepState::read(word(row, 2)?, row.get_ref(3)?.as_str()?)
-                .map_err(|error| unreadable(3, error))?,
-            intent: json_if_any(row, 8)?,
-            attempt: row.get(4)?,
-            used: json_if_any(row, 5)?,
-            asked: None,
-            started: time(row, 6)?,
-            updated: time(row, 7)?,
-        })
+}
+
+fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
+    Ok(Step {
+        run: word(row, 0)?,
+        key: row.get_ref(1)?.as_str()?.into(),
+        state: StepState::read(word(row, 2)?, row.get_ref(3)?.as_str()?)
+            .map_err(|error| unreadable(3, error))?,
+        intent: json_if_any(row, 8)?,
+        attempt: row.get(4)?,
+        used: json_if_any(row, 5)?,
+        asked: None,
+        started: time(row, 6)?,
+        updated: time(row, 7)?,
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step,
-    Time, UsageRow, Wakeup, WakeupId,
+    StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -118,6 +118,10 @@ impl<B: StoreLayer> Store for Layered<B> {
 
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>> {
         self.store.steps(&self.enter(scope).await?, run).await
+    }
+
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
+        self.store.step(&self.enter(scope).await?, run, key).await
     }
 
     async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {

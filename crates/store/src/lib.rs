@@ -28,7 +28,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, NodeId, Post, Run, RunId, Scope, Step,
-    Time, UsageRow, Wakeup, WakeupId,
+    StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -82,6 +82,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the steps of one run in the order in which they began.
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
+
+    /// Returns one step of a run; none if the run has no such step.
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
+        Ok(self.steps(scope, run).await?.into_iter().find(|step| step.key == *key))
+    }
 
     /// What is on record of a budget; none if nothing is.
     async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>>;

@@ -16,6 +16,8 @@ pub struct CodeCalls {
     /// The numbers of the calls that the code waits for, in groups: it goes on once all calls of one of them have their
     /// outputs. At least one group, and none of which the tool was given all outputs.
     pub awaits: Vec<Vec<usize>>,
+    /// The state from which the code can go on: the tool gets it with the record. It is a cache, which may be lost.
+    pub snapshot: Option<Vec<u8>>,
 }
 
 /// A call that code makes.
@@ -36,6 +38,8 @@ pub struct SubCallRecord {
     /// one after the other in this order, and only when it can go on in no other way, takes the same way each time,
     /// however many there are.
     pub outputs: Vec<(usize, Output)>,
+    /// The state that the code had when it last waited, if the tool gave one.
+    pub snapshot: Option<Vec<u8>>,
 }
 
 impl SubCallRecord {

@@ -269,6 +269,24 @@ async fn a_server_with_an_endless_list_of_tools_is_rejected() {
     }
 }
 
+/// A server may list 256 tools, also all on one page.
+#[tokio::test]
+async fn a_page_of_256_tools_is_taken_and_one_of_257_is_not() {
+    let connected = async |many: usize| {
+        let tools: Vec<_> = (0..many)
+            .map(|n| json!({ "name": format!("t{n}"), "inputSchema": { "type": "object" } }))
+            .collect();
+        let script = TempDir::new().unwrap();
+        let path = script.path().join("server.sh");
+        let listed = json!({ "tools": tools });
+        std::fs::write(&path, format!("LISTED='{listed}'\n{ENDLESS}")).unwrap();
+        timeout(SOON, connect_server(command("many", "sh", &[path.to_str().unwrap()]))).await.unwrap()
+    };
+    assert_eq!(connected(256).await.unwrap().0.len(), 256);
+    let problem = connected(257).await.err().unwrap();
+    assert!(problem.message.contains("the MCP server `many` lists more than 256 tools"), "{problem}");
+}
+
 /// Answers every request with the same page of tools.
 const ENDLESS: &str = r#"
 while read -r line; do

@@ -4,7 +4,7 @@ use entourage_tools::{ArgumentValidator, Effect, Settings, builtin};
 use entourage_types::{CreatedTasks, OnTaskEnd};
 use serde_json::json;
 
-use crate::support::{offered, speaker};
+use crate::support::{offered, offered_to_code, speaker};
 
 #[test]
 fn the_toolbox_has_file_tools_only_with_a_directory() {
@@ -15,8 +15,10 @@ fn the_toolbox_has_file_tools_only_with_a_directory() {
         "create_note",
         "create_task",
         "edit_document",
+        "emit",
         "fetch_url",
         "final_answer",
+        "fork",
         "list_documents",
         "list_goals",
         "reactivate_agent",
@@ -80,10 +82,18 @@ fn every_tool_offer_has_a_simple_documented_schema() {
     kind.tools = Some(tools.names().map(str::to_owned).collect());
     kind.tasks = Some(CreatedTasks { kind: "writer".to_owned(), on_end: OnTaskEnd::Quiet });
     for tool in tools.iter() {
-        let spec =
-            offered(tool.as_ref(), &kind, true).unwrap_or_else(|| panic!("{} is not offered", tool.name()));
+        let is_for_code = ["fork", "emit"].contains(&tool.name());
+        assert_eq!(is_for_code, offered(tool.as_ref(), &kind, true).is_none(), "{} to a model", tool.name());
+        let offer = || {
+            if is_for_code {
+                offered_to_code(tool.as_ref(), &kind)
+            } else {
+                offered(tool.as_ref(), &kind, true)
+            }
+        };
+        let spec = offer().unwrap_or_else(|| panic!("{} is not offered", tool.name()));
         assert_eq!(spec.name, tool.name());
-        assert_eq!(spec, offered(tool.as_ref(), &kind, true).unwrap(), "the same caller gets the same offer");
+        assert_eq!(spec, offer().unwrap(), "the same caller gets the same offer");
         assert_eq!(spec.parameters["type"], "object", "{}", spec.name);
         ArgumentValidator::new(&spec).unwrap();
         let text = spec.parameters.to_string();

@@ -94,13 +94,21 @@ pub(crate) fn context(kind: Kind, is_of_person: bool) -> Context {
 }
 
 pub(crate) fn offered(tool: &dyn Tool, kind: &Kind, is_of_person: bool) -> Option<ToolSpec> {
+    offered_to(tool, kind, is_of_person, false)
+}
+
+pub(crate) fn offered_to_code(tool: &dyn Tool, kind: &Kind) -> Option<ToolSpec> {
+    offered_to(tool, kind, true, true)
+}
+
+fn offered_to(tool: &dyn Tool, kind: &Kind, is_of_person: bool, by_code: bool) -> Option<ToolSpec> {
     let peers: Vec<Arc<Kind>> = kind.peers.iter().map(|name| Arc::new(self::kind(name, &[]))).collect();
     tool.offer(&Caller {
         kind,
         peers: &peers,
         works_for: counterpart(is_of_person),
         has_sessions: true,
-        by_code: false,
+        by_code,
         may_have_cuts: true,
     })
 }

@@ -80,6 +80,8 @@ kinds! {
     TOOL_SWITCHES => "tool_switches",
     /// A secret of an owner, sealed.
     SECRET => "secret",
+    /// The state of code that waits.
+    CODE_SNAPSHOT => "code_snapshot",
 }
 
 impl EntityKind {

@@ -106,6 +106,9 @@ pub enum Wait {
     SubCalls {
         /// The ids of the calls, by group.
         groups: Vec<Vec<CallId>>,
+        /// Whether there is a [`CodeSnapshot`](crate::CodeSnapshot) of the code.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        snapshot: bool,
     },
     /// A moment in time.
     Until {

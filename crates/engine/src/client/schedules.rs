@@ -6,7 +6,10 @@ use entourage_types::{
     ScheduleId, ScheduleStatus, Status, Time, Trigger, Wakeup, check_nesting, checked_name,
 };
 
-use super::{Client, LONGEST_TEXT, Posted, checked_text, most::Most};
+use super::{
+    Client, LONGEST_TEXT, Posted, checked_text,
+    owner_limit::{Once, OwnerLimit},
+};
 use crate::{
     Error, Result, goals,
     schedules::{fired_by, is_of, post_of},
@@ -15,7 +18,12 @@ use crate::{
 /// Why a schedule does not change any more.
 const ENDED: &str = "the schedule has ended";
 /// How many active schedules an owner may have.
-const MOST: Most = Most { number: 1_000, what: "active schedules", remedy: "end or pause some" };
+const MOST: OwnerLimit = OwnerLimit {
+    number: 1_000,
+    what: "active schedules",
+    counter: "active schedules",
+    remedy: "end or pause some",
+};
 /// The longest text of a schedule with its payload, in bytes: it comes again and again.
 const LONGEST: usize = INSTRUCTION_BYTES;
 /// The shortest time between two triggers of a schedule, in seconds.
@@ -135,18 +143,15 @@ impl Client {
             created: now,
             updated: now,
         };
-        loop {
-            let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
-            commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
-            commit.expect.extend(open_goal.clone());
-            self.make_room(&MOST, RecordFilter::<Schedule>::in_status(ScheduleStatus::Active), &mut commit)
-                .await?;
-            match self.commit_once(key, &request, schedule.id, commit).await {
-                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. })) => {}
-                Err(error) => return Err(goals::refused(to, error)),
-                Ok(Some(made)) => return self.record(made).await,
-                Ok(None) => return Ok(schedule),
-            }
+        let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
+        commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
+        commit.expect.extend(open_goal);
+        let active = RecordFilter::<Schedule>::in_status(ScheduleStatus::Active);
+        let once = Once { key, request: &request, answer: schedule.id };
+        let made = self.commit_one_more(&MOST, active, once, commit).await;
+        match made.map_err(|error| goals::refused(to, error))? {
+            Some(made) => self.record(made).await,
+            None => Ok(schedule),
         }
     }
 
@@ -254,7 +259,15 @@ impl Client {
                 commit.expect.push(Expect::NotDeleted(set.agent));
                 commit.expect.extend(self.engine.open_goal(&self.agent(set.agent).await?).await?);
                 let active = RecordFilter::<Schedule>::in_status(ScheduleStatus::Active);
-                self.make_room(&MOST, active, &mut commit).await?;
+                match self.make_room(&MOST, active, &mut commit).await {
+                    // The same request may have taken the last place: it is done.
+                    Err(Error::LimitReached { .. })
+                        if self.record::<Schedule>(id).await?.status == status =>
+                    {
+                        continue;
+                    }
+                    room => room?,
+                }
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),

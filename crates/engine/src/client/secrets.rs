@@ -4,7 +4,7 @@ use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, V
 use entourage_types::{EntityKind, LONGEST_NAME, RecordWrite, Scope, Secret, SecretName};
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Client, Narrowed, most::Most};
+use super::{Client, Narrowed, owner_limit::OwnerLimit};
 use crate::{Error, Result, SecretKeys};
 
 /// The minimum length of a value, in characters: a shorter one could not be told from other text where a server repeats it.
@@ -12,7 +12,8 @@ const SHORTEST_VALUE: usize = 8;
 /// The maximum length of a value, in bytes.
 const LONGEST_VALUE: usize = 64 * 1024;
 /// How many secrets an owner may have.
-const MOST: Most = Most { number: 1_000, what: "secrets", remedy: "delete some" };
+const MOST: OwnerLimit =
+    OwnerLimit { number: 1_000, what: "secrets", counter: "secrets", remedy: "delete some" };
 /// How many secrets are read at once to be sealed anew.
 const AT_ONCE: u32 = 100;
 
@@ -45,7 +46,15 @@ impl Client {
             let now = self.engine.now();
             let mut commit = Commit::new(now);
             if before.is_none() {
-                self.make_room(&MOST, RecordFilter::<Secret>::default(), &mut commit).await?;
+                match self.make_room(&MOST, RecordFilter::<Secret>::default(), &mut commit).await {
+                    // Another request may have set the same one, which took the last place.
+                    Err(Error::LimitReached { .. })
+                        if self.engine.store().record::<Secret>(&self.scope, &id).await?.is_some() =>
+                    {
+                        continue;
+                    }
+                    room => room?,
+                }
             }
             let (created, version) =
                 before.map_or((now, 0), |before| (before.record.created, before.version));

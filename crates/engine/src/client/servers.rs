@@ -5,15 +5,14 @@ use entourage_types::{
     AgentId, RecordWrite, Secret, SecretName, Switch, SwitchScope, Switches, ToolSwitches, is_tool_of,
 };
 
-use super::{Client, most::Most};
+use super::Client;
 use crate::{
     Error, Result,
     servers::{ConnectionState, OwnerServer, ToolServer, not_set},
 };
 
 /// How many switches an owner or a tree may have.
-const MOST: Most =
-    Most { number: 1_000, what: "switches for all agents, or for one tree,", remedy: "reset some" };
+const MOST: u32 = 1_000;
 /// The maximum length of a tool's name, in bytes.
 const LONGEST_TOOL: usize = 64;
 
@@ -103,8 +102,9 @@ impl Client {
             }
             kept.switches.set(name, switch);
             kept.updated = now;
-            if kept.switches.len() > MOST.number as usize {
-                return Err(MOST.reached());
+            if kept.switches.len() > MOST as usize {
+                let what = "switches for all agents, or for one tree,";
+                return Err(Error::LimitReached { most: MOST, what, remedy: "reset some" });
             }
             let mut commit = Commit::new(now);
             commit.expect.extend(tree.map(Expect::Agent));
@@ -180,8 +180,13 @@ impl Client {
             let names = self.engine.inner.toolsets.names();
             let is_of = |tool: &String| servers.of_tool(tool).is_some_and(|of| of.name == server.name);
             let tools = names.into_iter().filter(is_of).collect();
-            let (is_connected, problem) =
-                (servers.is_connected(&server.name), servers.why_away(&server.name));
+            // The error of the transport may name what is the operator's, such as a path or an address.
+            let told = |why: String| match self.is_operator {
+                true => why,
+                false => format!("the MCP server `{}` cannot be reached now", server.name),
+            };
+            let is_connected = servers.is_connected(&server.name);
+            let problem = servers.why_away(&server.name).map(told);
             return ServerState { is_connected, problem, tools };
         }
         match servers.connections().peek(&self.owner, &server.name) {

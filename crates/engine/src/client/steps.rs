@@ -42,6 +42,27 @@ impl Client {
         Ok(steps.into_iter().filter(|step| step.output().is_some()).collect())
     }
 
+    /// The step of this call of a run once the call has ended, until its output joins the transcript; none for a run that does
+    /// not exist.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn call_ahead(&self, run: RunId, call: CallId) -> Result<Option<Step>> {
+        let step = self.engine.store().step(&self.scope, run, &StepKey::Tool(call)).await?;
+        Ok(step.filter(|step| step.output().is_some()))
+    }
+
+    /// The step of the model call of a run whose last attempt failed, and which is followed by another one, or was when the run
+    /// was stopped. A call that waits for room in a budget has not failed.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn failing_step(&self, run: RunId) -> Result<Option<Step>> {
+        let steps = self.engine.store().steps(&self.scope, run).await?;
+        let fails = |step: &Step| matches!(&step.state, StepState::Retry(retry) if retry.shortage.is_none());
+        Ok(steps.into_iter().rev().find(fails))
+    }
+
     /// A page of a run's steps, after the step whose key is `page.after`.
     ///
     /// # Errors

@@ -13,7 +13,7 @@ impl Documents<'_> {
     /// Adds a new document to a commit, and the next number of its owner's documents with it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] for a name or a text that cannot be kept; [`Error::TooMany`] if the project is full.
+    /// [`Error::Invalid`] for a name or a text that cannot be kept; [`Error::ProjectFull`].
     pub(crate) async fn create(
         &self,
         id: DocumentId,

@@ -26,6 +26,14 @@ pub(super) struct Finished {
     pub(super) found: Vec<Finding>,
     /// Where the next round goes on.
     pub(super) next: Place,
+    /// So many of the last findings are about tasks behind that place.
+    pub(super) behind: usize,
+}
+
+impl Finished {
+    fn up_to(next: Place, found: Vec<Finding>) -> Self {
+        Self { found, next, behind: 0 }
+    }
 }
 
 /// Where a round begins to look: with the first agent, unless it says more.
@@ -56,25 +64,30 @@ pub(super) async fn find(engine: &Engine, from: Place) -> Result<Finished> {
         for agent in &page {
             // They are in the order of their creation.
             if agent.created > before {
-                return Ok(Finished { found: round.found, next: Place::default() });
+                return Ok(Finished::up_to(Place::default(), round.found));
             }
             let behind = next.task.take();
             if let Some(works) = permanent.get(&agent.kind)
-                && let Stop::Full(task) = round.old_tasks(engine, (agent, works), behind).await?
+                && let Stop::Full { stays, behind } = round.old_tasks(engine, (agent, works), behind).await?
             {
-                next.task = task;
-                return Ok(Finished { found: round.found, next });
+                next.task = stays;
+                return Ok(Finished { found: round.found, next, behind });
             }
             next.agent = Some(agent.id);
         }
         if round.looked >= LOOKED {
-            return Ok(Finished { found: round.found, next });
+            return Ok(Finished::up_to(next, round.found));
         }
     }
-    Ok(Finished { found: round.found, next: Place::default() })
+    Ok(Finished::up_to(Place::default(), round.found))
 }
 
 impl Place {
+    /// Moves on behind a task that could not be forgotten.
+    pub(super) fn pass(&mut self, task: TaskId) {
+        self.task = Some(task);
+    }
+
     /// The same, or the first place before it if what it names was removed meanwhile.
     async fn as_it_is(self, engine: &Engine) -> Result<Self> {
         let Self { agent: Some(id), task } = self else { return self.with_task_if_there(engine).await };
@@ -95,8 +108,13 @@ impl Place {
 enum Stop {
     /// There are none.
     End,
-    /// It has looked at enough, or found enough: behind this task nothing was looked at that stays.
-    Full(Option<TaskId>),
+    /// It has looked at enough, or found enough.
+    Full {
+        /// The last task that was looked at and stays.
+        stays: Option<TaskId>,
+        /// How many of those behind it were found.
+        behind: usize,
+    },
 }
 
 /// What a round has looked at.
@@ -116,8 +134,8 @@ impl Round {
         (from, works): (&Agent, &str),
         behind: Option<TaskId>,
     ) -> Result<Stop> {
-        // What is found is gone in the next round.
-        let mut stays = behind;
+        // What is found is gone in the next round, as far as it can be forgotten.
+        let (mut stays, mut found_before) = (behind, self.found.len());
         let mut page = Page { limit: TASKS, after: behind.map(|task| task.to_string()), ..Page::default() };
         loop {
             let filter = RecordFilter::<Task> { page: page.clone(), ..RecordFilter::of(from.id) };
@@ -131,7 +149,7 @@ impl Round {
                     return Ok(Stop::End);
                 }
                 if self.found.len() >= MOST {
-                    return Ok(Stop::Full(stays));
+                    return Ok(Stop::Full { stays, behind: self.found.len() - found_before });
                 }
                 let is_old = task.kind == works && task.status.is_terminal() && task.updated <= self.before;
                 if is_old && is_at_rest(engine, &task, self.before).await? {
@@ -139,14 +157,14 @@ impl Round {
                     let report = HealthReport { agent: task.to, what: HealthAct::Pruned, why };
                     self.found.push(Finding { report, remedy: Remedy::Forget(task) });
                 } else {
-                    stays = Some(task.id);
+                    (stays, found_before) = (Some(task.id), self.found.len());
                 }
             }
             if is_last {
                 return Ok(Stop::End);
             }
             if self.looked >= LOOKED {
-                return Ok(Stop::Full(stays));
+                return Ok(Stop::Full { stays, behind: self.found.len() - found_before });
             }
         }
     }

@@ -51,11 +51,16 @@ impl Engine {
         // Two at once would report what the other did.
         let _alone = self.inner.job_lock.lock().await;
         let began = self.now();
-        let Finished { found, next } = self.unhealthy().await?;
+        let Finished { found, mut next, behind } = self.unhealthy().await?;
+        let first_behind = found.len().saturating_sub(behind);
         let cuts = found.iter().filter(|finding| finding.report.what == HealthAct::Cut).count();
         let mut reports = Vec::new();
-        for Finding { mut report, remedy } in found {
+        for (at, Finding { mut report, remedy }) in found.into_iter().enumerate() {
             if !is_dry {
+                let task = match &remedy {
+                    Remedy::Forget(task) => Some(task.id),
+                    _ => None,
+                };
                 match self.apply(remedy).await {
                     Ok(true) => {}
                     Ok(false) => {
@@ -68,6 +73,10 @@ impl Engine {
                         report.what = HealthAct::LeftAlone;
                         report.why = format!("it could not be done ({error}); {}", report.why);
                     }
+                }
+                // The next round must not find it again before all others.
+                if report.what == HealthAct::LeftAlone && at >= first_behind {
+                    task.into_iter().for_each(|task| next.pass(task));
                 }
                 tracing::info!(agent = %report.agent, what = %report.what, "health: {}", report.why);
             }
@@ -87,9 +96,10 @@ impl Engine {
         let mut found = cut::find(self);
         found.extend(paused::find(self, &open).await?);
         found.extend(stale::find(self, &open).await?);
-        let finished = finished::find(self, self.inner.health.looked_to()).await?;
-        found.extend(finished.found);
-        Ok(Finished { found, next: finished.next })
+        let Finished { found: old, next, behind } =
+            finished::find(self, self.inner.health.looked_to()).await?;
+        found.extend(old);
+        Ok(Finished { found, next, behind })
     }
 
     /// Does what a rule found necessary. Returns false if it is not any more.

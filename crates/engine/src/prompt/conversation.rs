@@ -1,7 +1,9 @@
 //! The conversation: the items of a session as the model reads them.
 
 use entourage_llm::Message;
-use entourage_types::{Author, Context, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, ToolCall};
+use entourage_types::{
+    Author, Context, Digest, Item, ItemBody, Kind, Notice, NoticeCode, StepKey, Time, ToolCall,
+};
 use serde_json::Value;
 
 use super::{
@@ -107,9 +109,14 @@ impl<'a> View<'a> {
 
     /// Returns what the model reads beside the conversation, in the order in which it reads it.
     pub(crate) fn contexts(&self) -> impl Iterator<Item = &'a Context> {
+        self.told().map(|(_, context)| context)
+    }
+
+    /// Returns the same, each with the time at which it was read.
+    pub(super) fn told(&self) -> impl Iterator<Item = (Time, &'a Context)> {
         let (view, items) = (*self, self.items);
         let all = view.opening.into_iter().chain(items.iter().filter(move |item| !view.hides(item)));
-        all.filter_map(context)
+        all.filter_map(|item| Some((item.at, context(item)?)))
     }
 
     /// Returns what determines how the items of this view are rendered. With the same frame, the messages of

@@ -30,7 +30,7 @@ pub(crate) use request_digest::{Chain, of_request, of_single_request, of_tools};
 pub(crate) use sections::Sections;
 pub(crate) use summary::{RenderedSummary, SummaryOf};
 pub(crate) use system::{earlier, system};
-pub(crate) use tasks::ended as ended_tasks;
+pub(crate) use tasks::EndedTasks;
 
 /// What a request is rendered from: nothing else determines what a provider receives.
 pub(crate) struct Rendered<'a> {

@@ -1,8 +1,8 @@
 //! The section that lists the tasks that an agent created, and what they came to.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
-use entourage_types::{Section, Status, Task, TaskResult};
+use entourage_types::{Entity, Section, Status, Task, TaskResult, Time};
 
 use super::{View, cut::cut, escaped, sections::Line};
 
@@ -16,14 +16,37 @@ pub(super) fn lines(tasks: &[Task]) -> Vec<Line> {
     tasks.iter().map(|task| Line::new(task.id.to_string(), vec![line(task)])).collect()
 }
 
-/// Returns the ids of the tasks whose end a view shows.
-pub(crate) fn ended<'a>(view: &View<'a>) -> HashSet<&'a str> {
-    let entries = view.contexts().flat_map(|context| &context.entries);
-    let shown = entries.filter(|entry| entry.section == Section::Tasks);
-    shown
-        .filter(|entry| status(&entry.text).is_some_and(Status::is_terminal))
-        .filter_map(|entry| entry.about.as_deref())
-        .collect()
+/// The tasks whose end a view shows.
+pub(crate) struct EndedTasks<'a>(HashMap<&'a str, Told>);
+
+/// What a line says about a task that has ended, and when it was read.
+struct Told {
+    status: Status,
+    at: Time,
+}
+
+impl<'a> EndedTasks<'a> {
+    /// Those of a view, by the last line about each.
+    pub(crate) fn of(view: &View<'a>) -> Self {
+        let mut ended = HashMap::new();
+        let entries =
+            view.told().flat_map(|(at, context)| context.entries.iter().map(move |entry| (at, entry)));
+        for (at, entry) in entries.filter(|(_, entry)| entry.section == Section::Tasks) {
+            let Some(about) = entry.about.as_deref() else { continue };
+            match status(&entry.text).filter(|status| status.is_terminal()) {
+                Some(status) => drop(ended.insert(about, Told { status, at })),
+                None => drop(ended.remove(about)),
+            }
+        }
+        Self(ended)
+    }
+
+    /// Whether the view shows the end of this task as it is now. Its agent may have been tried again since, or told more:
+    /// then the task has ended again, perhaps as before, but later.
+    pub(crate) fn shows(&self, task: &Entity) -> bool {
+        let told = self.0.get(task.id.as_str());
+        told.is_some_and(|told| task.status == told.status.as_str() && task.updated < told.at)
+    }
 }
 
 /// The status that a line shows.

@@ -147,13 +147,11 @@ impl Engine {
     /// trying.
     pub fn server_is_away(&self, name: &str, why: &str) {
         let away = Missing::Away(why.to_owned());
-        let is_news = self
-            .inner
-            .servers
-            .missing
-            .send_if_modified(|missing| missing.insert(name.to_owned(), away.clone()) != Some(away));
-        // The caller reports every failed attempt; only a change matters. An offer names the missing servers,
-        // whatever the reason.
+        // The caller reports every failed attempt, perhaps each for another reason. An offer names the missing servers,
+        // whatever the reason: only that it is away now is news.
+        let is_news = self.inner.servers.missing.send_if_modified(|missing| {
+            !matches!(missing.insert(name.to_owned(), away), Some(Missing::Away(_)))
+        });
         if is_news {
             self.inner.toolsets.forget();
         }

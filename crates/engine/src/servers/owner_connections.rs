@@ -129,6 +129,13 @@ impl OwnerConnections {
         Some(OwnerServer::away(server, failure.why))
     }
 
+    /// Ends the connection of a server for an owner if it was made with these secrets. Returns its number.
+    fn forget_if_given(&self, key: &Key, given: Sha256) -> Option<u64> {
+        let mut connected = self.connected();
+        connected.peek(key).filter(|connection| connection.given == given)?;
+        connected.pop(key).map(|connection| connection.number)
+    }
+
     /// Ends what is known of a server for an owner. Returns the number of the connection, if there was one.
     fn forget(&self, owner: &Owner, server: &str) -> Option<u64> {
         let key = (owner.clone(), server.to_owned());
@@ -262,8 +269,14 @@ impl Engine {
     fn try_again(&self, key: Key, given: Sha256, values: BTreeMap<SecretName, SecretString>) {
         let engine = self.clone();
         tokio::spawn(async move {
-            let turn = engine.inner.servers.connections().turn(&key);
+            let connections = engine.inner.servers.connections();
+            let turn = connections.turn(&key);
             if let Ok(_turn) = turn.lock.try_lock() {
+                // Whoever had the turn before may have tried it since.
+                let known = connections.known(&key, given, engine.now());
+                if !matches!(known, Some(Known::Fails { is_due: true, .. })) {
+                    return;
+                }
                 tokio::select! {
                     _ = engine.connect_now(key.clone(), given, &values) => {}
                     () = engine.stopping().cancelled() => {}
@@ -301,7 +314,10 @@ impl Engine {
             Err(why) => {
                 tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
                 let before = connections.failed().peek(&key).filter(|before| before.given == given).cloned();
-                self.end_connection(&owner, &name);
+                // One that was made with other secrets meanwhile stays.
+                if let Some(ended) = connections.forget_if_given(&key, given) {
+                    self.inner.toolsets.forget_connection(ended);
+                }
                 let attempts = before.map_or(0, |before| before.attempts) + 1;
                 let failure = Failure { given, at: self.now(), attempts, why: why.clone() };
                 connections.failed().push(key, failure);

@@ -1,7 +1,7 @@
 //! Goals, the tasks of their agents, and the user agent: what each reads, when each stops, and who wakes whom.
 
 use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedule, Page, Retention};
-use entourage_llm::{Message, Request, Script, ScriptedModel, ToolChoice};
+use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_testkit::{World, quiet};
 use entourage_types::{
     Action, CreatedTasks, Goal, GoalStatus, Kind, Note, OnTaskEnd, Owner, Recurrence, Schedule,
@@ -123,6 +123,74 @@ async fn a_task_is_worked_on_at_once_and_its_end_wakes_nobody() {
     let section = format!("<task id=\\\"{}\\\" status=\\\"succeeded\\\">", task.id);
     assert!(read.contains(&section) && read.contains("<result>Found six trains a day.</result>"), "{read}");
     assert!(read.contains("<notes_context>") && read.contains("Six a day."), "{read}");
+    assert_eq!(world.audit().await, []);
+}
+
+/// A task that has failed may be tried again: whatever it comes to in the end is what the goal's agent reads last, also if
+/// it fails once more.
+///
+/// Shows: S4-R073.
+#[tokio::test]
+async fn a_goal_reads_what_its_task_came_to_when_it_was_tried_again() {
+    let answers = std::sync::Mutex::new(std::collections::VecDeque::from([
+        Err(ModelError::Refused { model: "m".into(), cause: "no credit".into() }),
+        Err(ModelError::TooLong { model: "m".into(), bytes: 7 }),
+        Ok(Script::text("Found six trains a day.")),
+    ]));
+    let model = ScriptedModel::deciding(move |request| match is_of_task(request) {
+        true => answers.lock().unwrap().pop_front(),
+        false => Some(Ok(match request.messages.last().unwrap() {
+            Message::User(text) if text.contains("Research") => {
+                Script::call("create_task", json!({ "title": "Trains", "instructions": "Find the trains." }))
+                    .and_call("send_message", json!({ "message": "It has begun." }))
+            }
+            _ => Script::call("send_message", json!({ "message": "Noted." })),
+        })),
+    });
+    let world = start(&model, Kinds::builtin()).await;
+    let client = world.engine().client(Owner::local());
+    let goal = client.create_goal(trip(), None).await.unwrap();
+    client.send(goal.agent, "Research the trains.", None).await.unwrap();
+    let task = ended_tasks(&world, &goal).await.remove(0);
+    assert_eq!(task.status, Status::Failed);
+    world.ended(goal.agent).await;
+    // The lines about the task that the goal's agent has read when it was spoken to again.
+    let lines = async || {
+        let before = model.requests().len();
+        client.send(goal.agent, "And?", None).await.unwrap();
+        let all = eventually("it answers", async || model.requests(), |all| all.len() > before).await;
+        world.ended(goal.agent).await;
+        world.clock().advance(std::time::Duration::from_secs(1));
+        let read = said(all.last().unwrap());
+        let begin = format!("<task id=\\\"{}", task.id);
+        let lines = read.split(&begin).skip(1);
+        lines.map(|line| line.split("</task>").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = lines().await;
+    let mut result = task.result;
+    let is_shown = |line: &str, status: Status, result: &Option<TaskResult>| {
+        let (Some(TaskResult::Text(text)) | Some(TaskResult::Error(text))) = result else { return false };
+        line.contains(&format!("status=\\\"{status}\\\"")) && line.contains(text)
+    };
+    assert!(is_shown(first.last().unwrap(), Status::Failed, &result), "{first:?}");
+    assert_eq!(lines().await, first, "it reads nothing again that has not changed");
+    for (status, runs) in [(Status::Failed, 2), (Status::Succeeded, 3)] {
+        let before = lines().await.len();
+        client.intervene(task.to, Action::Retry, None).await.unwrap();
+        eventually(
+            "it has run again",
+            async || client.runs(task.to, Page::all()).await.unwrap(),
+            |all| all.len() == runs,
+        )
+        .await;
+        world.ended(task.to).await;
+        let again = client.goal_tasks(goal.agent, Page::all()).await.unwrap().remove(0);
+        assert_ne!(again.result, result);
+        result = again.result;
+        let read = lines().await;
+        assert_eq!(read.len(), before + 1, "{read:?}");
+        assert!(is_shown(read.last().unwrap(), status, &result), "{read:?}");
+    }
     assert_eq!(world.audit().await, []);
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use entourage_engine::{Error, Kinds, NewAgent, NewGoal, ToolServer};
+use entourage_engine::{Clock as _, Error, Kinds, NewAgent, NewGoal, ToolServer};
 use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::{Commit, Write};
 use entourage_testkit::{Faults, World, plain, quiet};
 use entourage_tools::Effect;
-use entourage_types::{AgentId, Answer, Kind, Owner, Switch};
+use entourage_types::{AgentId, Answer, Kind, Owner, Switch, Switches, ToolSwitches};
 use futures::future::join_all;
 use serde_json::json;
 
@@ -213,11 +214,38 @@ async fn the_servers_are_listed_with_their_switches_and_what_does_not_exist_is_r
         Switch::On,
         "each owner has switches of their own"
     );
-    // Why a server is away is said to whom it serves.
-    let why = "the MCP server `mail` lists more than 256 tools";
+    // Why a server is away is said to the operator, and to others that it is.
+    let why = "the MCP server `mail` cannot be reached (sh /srv/mail): it does not start";
     world.engine().server_is_away("mail", why);
-    let servers = client.servers(None).await.unwrap();
-    assert_eq!((servers[1].is_connected, servers[1].problem.as_deref()), (false, Some(why)));
+    for (client, told) in [(client, why), (eve, "the MCP server `mail` cannot be reached now")] {
+        let servers = client.servers(None).await.unwrap();
+        assert_eq!((servers[1].is_connected, servers[1].problem.as_deref()), (false, Some(told)));
+    }
+}
+
+#[tokio::test]
+async fn an_owner_has_a_thousand_switches_and_not_one_more() {
+    let (model, effects) = (mind(), Effects::default());
+    let world = start(&model, &effects).await;
+    let (client, now) = (world.engine().client(Owner::local()), world.clock().now());
+    let mut switches = Switches::default();
+    for number in 0..999 {
+        switches.set(&format!("bank__{number}"), Some(Switch::Off));
+    }
+    let owner = Owner::local();
+    let kept = ToolSwitches { owner, root: None, switches, created: now, updated: now };
+    let commit = Commit::new(now).write(Write::record(&kept).unwrap());
+    world.store().commit(commit).await.unwrap();
+    client.switch(None, "bank", Some(Switch::Off)).await.unwrap();
+    let refused = client.switch(None, "mail", Some(Switch::Off)).await;
+    assert!(matches!(refused, Err(Error::LimitReached { most: 1_000, .. })), "{refused:?}");
+    let told = refused.unwrap_err().to_string();
+    assert!(told.starts_with("1000 switches for all agents, or for one tree, are the most"), "{told}");
+    // One that is there may be changed; one that is reset makes room; and a tree has its own.
+    client.switch(None, "bank", Some(Switch::On)).await.unwrap();
+    client.switch(Some(goal(&world, "Rome").await), "mail", Some(Switch::Off)).await.unwrap();
+    client.switch(None, "bank", None).await.unwrap();
+    client.switch(None, "mail", Some(Switch::Off)).await.unwrap();
 }
 
 /// Shows: S4-R075.

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
@@ -39,6 +39,23 @@ impl StoreLayer for Meanwhile {
             (self.makes)(&node(Arc::new(self.rows.handle()))).await;
         }
         store.commit(commit).await
+    }
+}
+
+/// Another request of the owner that comes right behind the first read of a request, which looks whether it was answered.
+struct BehindFirstRead {
+    rows: MemoryStore,
+    makes: for<'a> fn(&'a Client) -> futures::future::BoxFuture<'a, ()>,
+    reads: AtomicUsize,
+}
+
+#[async_trait]
+impl StoreLayer for BehindFirstRead {
+    async fn pass(&self) -> StoreResult<()> {
+        if self.reads.fetch_add(1, Ordering::SeqCst) == 1 {
+            (self.makes)(&node(Arc::new(self.rows.handle()))).await;
+        }
+        Ok(())
     }
 }
 
@@ -87,36 +104,54 @@ fn hourly(agent: AgentId) -> NewSchedule {
     }
 }
 
-/// A paused schedule does not count, and counts again once it goes on.
+/// Makes one more schedule, of an agent that has one.
+async fn one_more(client: &Client) {
+    let agent = client.schedules(None, None, Page::default()).await.unwrap()[0].agent;
+    drop(client.schedule(hourly(agent), None).await.unwrap());
+}
+
+/// A paused schedule does not count, and counts again once it goes on, also if another one is made at that moment.
 #[tokio::test]
 async fn an_owner_has_a_thousand_active_schedules_also_where_paused_ones_go_on() {
     let rows = MemoryStore::default();
     let client = node(Arc::new(rows.handle()));
     let agent = client.create(NewAgent::default(), None).await.unwrap().id;
-    let paused = client.schedule(hourly(agent), None).await.unwrap().id;
-    client.pause_schedule(paused).await.unwrap();
-    for _ in 0..999 {
-        client.schedule(hourly(agent), None).await.unwrap();
+    let mut paused = Vec::new();
+    for _ in 0..2 {
+        let id = client.schedule(hourly(agent), None).await.unwrap().id;
+        paused.push(client.pause_schedule(id).await.unwrap().id);
     }
-    let second = overtaken(&rows, |client| {
-        Box::pin(async {
-            let agent = client.schedules(None, None, Page::default()).await.unwrap()[0].agent;
-            drop(client.schedule(hourly(agent), None).await.unwrap());
-        })
-    });
-    let refused = second.schedule(hourly(agent), None).await;
+    let mut active = Vec::new();
+    for _ in 0..999 {
+        active.push(client.schedule(hourly(agent), None).await.unwrap().id);
+    }
+    let second = || overtaken(&rows, |client| Box::pin(one_more(client)));
+    // The thousandth is there, whoever came first; the paused ones have left room for it.
+    let refused = second().schedule(hourly(agent), None).await;
     assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
-    let refused = client.resume_schedule(paused).await;
+    let refused = client.resume_schedule(paused[0]).await;
+    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
+    // Once one has ended there is room, for one that goes on as for a new one.
+    client.end_schedule(active[0]).await.unwrap();
+    client.resume_schedule(paused[0]).await.unwrap();
+    let refused = client.resume_schedule(paused[1]).await;
+    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
+    // Of one that goes on and one that is made at the same moment there is room for one.
+    client.pause_schedule(active[1]).await.unwrap();
+    let refused = second().resume_schedule(paused[1]).await;
     assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
 }
 
-/// Archived goals count, deleted ones do not.
+fn rome() -> NewGoal {
+    NewGoal { title: "Rome".into(), ..NewGoal::default() }
+}
+
+/// Archived goals count, deleted ones do not. A request that is repeated is answered as it was, also by the last place.
 #[tokio::test]
 async fn an_owner_has_ten_thousand_goals_and_not_one_more_by_two_requests_at_once() {
     let rows = MemoryStore::default();
     let client = node(Arc::new(rows.handle()));
-    let new = || NewGoal { title: "Rome".into(), ..NewGoal::default() };
-    let first = client.create_goal(new(), None).await.unwrap();
+    let first = client.create_goal(rome(), None).await.unwrap();
     let mut commit = Commit::new(Time::from_micros(1));
     for _ in 0..9_998 {
         let goal = Goal { agent: AgentId::new(), status: GoalStatus::Archived, ..first.clone() };
@@ -129,8 +164,17 @@ async fn an_owner_has_ten_thousand_goals_and_not_one_more_by_two_requests_at_onc
             drop(client.create_goal(new, None).await.unwrap());
         })
     });
-    let refused = second.create_goal(new(), None).await;
+    let refused = second.create_goal(rome(), None).await;
     assert!(is_limit(&refused, 10_000, "goals"), "{refused:?}");
     client.delete_goal(first.agent).await.unwrap();
-    client.create_goal(new(), None).await.unwrap();
+    let twice = BehindFirstRead {
+        rows: rows.handle(),
+        makes: |client| Box::pin(async { drop(client.create_goal(rome(), Some("once")).await.unwrap()) }),
+        reads: AtomicUsize::new(0),
+    };
+    let twice = node(Arc::new(Layered::new(Arc::new(rows.handle()), twice)));
+    let last = twice.create_goal(rome(), Some("once")).await.unwrap();
+    assert_eq!(client.create_goal(rome(), Some("once")).await.unwrap(), last);
+    let refused = client.create_goal(rome(), Some("twice")).await;
+    assert!(is_limit(&refused, 10_000, "goals"), "{refused:?}");
 }

@@ -18,7 +18,7 @@ use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
 use entourage_types::{About, Agent, Owner, SecretName, ToolSpec, Verdict};
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::sync::{Barrier, Semaphore};
 
 use crate::{
     kit::{eventually, first_tools, one_kind},
@@ -113,15 +113,25 @@ async fn start_with(
     model: &ScriptedModel,
     connector: impl Fn() -> Arc<dyn ConnectForOwner> + Send + Sync + 'static,
 ) -> World {
+    start_of(model, &["bank"], connector).await
+}
+
+/// The same with these servers.
+async fn start_of(
+    model: &ScriptedModel,
+    servers: &[&str],
+    connector: impl Fn() -> Arc<dyn ConnectForOwner> + Send + Sync + 'static,
+) -> World {
     let set = Mutex::new(key());
-    let server = ToolServer { secrets: vec![name("token")], ..ToolServer::shared("bank") };
+    let server = |of: &&str| ToolServer { secrets: vec![name("token")], ..ToolServer::shared(*of) };
+    let servers: Vec<ToolServer> = servers.iter().map(server).collect();
     World::builder(model.clone())
         .store(MemoryStore::default())
         .tools(first_tools())
         .kinds(one_kind(|kind| kind.tools = Some(vec!["mcp".into(), "fetch_url".into()])))
         .engine(move |engine| {
             engine
-                .tool_servers(vec![server.clone()])
+                .tool_servers(servers.clone())
                 .connect_for_owner(connector())
                 .secret_keys(Some(keys(&set.lock().unwrap())))
         })
@@ -274,6 +284,43 @@ async fn a_server_that_fails_is_tried_again_in_the_background() {
     assert_eq!(world.audit().await, []);
 }
 
+/// A server that fails again and again is tried less often: a minute after the first time, two after the second, four
+/// after the third.
+#[tokio::test]
+async fn the_pauses_before_a_server_is_tried_again_grow() {
+    let (model, tried) = (looking(), Arc::new(AtomicUsize::new(0)));
+    let failing = Failing(Arc::clone(&tried));
+    let world = start_with(&model, move || Arc::new(failing.clone())).await;
+    set_secret(&world, "ann", "secret of ann").await;
+    let tries = || tried.load(Ordering::SeqCst);
+    asked(&world, "ann").await;
+    assert_eq!(tries(), 1);
+    for (attempt, pause) in [(2, 60), (3, 120), (4, 240)] {
+        world.clock().advance(Duration::from_secs(pause - 1));
+        asked(&world, "ann").await;
+        assert_eq!(tries(), attempt - 1, "not before {pause} s");
+        world.clock().advance(Duration::from_secs(1));
+        asked(&world, "ann").await;
+        eventually("it is tried again", async || tries(), |tries| *tries == attempt).await;
+    }
+}
+
+/// Connects nobody.
+#[derive(Clone)]
+struct Failing(Arc<AtomicUsize>);
+
+#[async_trait]
+impl ConnectForOwner for Failing {
+    async fn connect(
+        &self,
+        _: &str,
+        _: &BTreeMap<SecretName, SecretString>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Err("the MCP server `bank` is closed".into())
+    }
+}
+
 #[tokio::test]
 async fn an_agent_waits_for_a_server_that_failed_more_than_an_hour_ago() {
     let (model, bank) = (looking(), Bank::default());
@@ -284,4 +331,36 @@ async fn an_agent_waits_for_a_server_that_failed_more_than_an_hour_ago() {
     world.clock().advance(Duration::from_secs(3600));
     asked(&world, "ann").await;
     assert!(model.requests().last().unwrap().tools.iter().any(|tool| tool.name == "bank__look"));
+}
+
+/// Connects a server once another one is being connected, too.
+#[derive(Clone)]
+struct InPairs {
+    bank: Bank,
+    pair: Arc<Barrier>,
+}
+
+#[async_trait]
+impl ConnectForOwner for InPairs {
+    async fn connect(
+        &self,
+        server: &str,
+        secrets: &BTreeMap<SecretName, SecretString>,
+    ) -> Result<Vec<Arc<dyn Tool>>, String> {
+        self.pair.wait().await;
+        self.bank.connect(server, secrets).await
+    }
+}
+
+/// One server of an owner does not wait for another.
+#[tokio::test]
+async fn the_servers_of_an_owner_are_connected_at_once() {
+    let (model, bank) = (looking(), Bank::default());
+    let pairs = InPairs { bank: bank.clone(), pair: Arc::new(Barrier::new(2)) };
+    let world = start_of(&model, &["bank", "mail"], move || Arc::new(pairs.clone())).await;
+    set_secret(&world, "ann", "secret of ann").await;
+    asked(&world, "ann").await;
+    assert_eq!(bank.made(), 2);
+    let servers = world.engine().client(Owner::new("ann")).servers(None).await.unwrap();
+    assert!(servers.iter().all(|server| server.is_connected), "{servers:?}");
 }

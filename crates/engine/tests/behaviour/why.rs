@@ -377,6 +377,29 @@ async fn an_agent_at_rest_leads_to_what_does_not_go_on_below_it_and_to_who_needs
     assert!(matches!(rows.cause(&begins).await, Cause::Process));
 }
 
+/// However many agents are below it, the one that needs a person is named.
+#[tokio::test]
+async fn who_needs_a_person_is_named_also_below_more_agents_than_are_looked_at() {
+    let rows = Rows::new();
+    let top = rows.agent("rests");
+    rows.write(vec![Write::NewAgent(top.clone())]).await;
+    let below = |title: &str| top.child("researcher", title.to_owned(), None, rows.now);
+    let said = |to| {
+        let (from, text) = (Author::User, "Go.".into());
+        let body = PostBody::Message { from, text, task: None, queued: false, options: None };
+        Write::Post(Post::new(to, rows.now, body))
+    };
+    let begin = (0..1_000)
+        .map(|_| below("begins"))
+        .flat_map(|agent| [said(agent.id), Write::NewAgent(agent)].into_iter().rev());
+    rows.write(begin.collect()).await;
+    let asks = below("asks");
+    let question = rows.question(&asks);
+    rows.waits(&asks, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
+    rows.write(vec![Write::record(&question).unwrap()]).await;
+    assert!(matches!(rows.cause(&top).await, Cause::Question { .. }));
+}
+
 /// What is at work below the agent of a goal is counted, and an archived goal says that nothing is taken up.
 #[tokio::test]
 async fn the_agent_of_a_goal_counts_the_tasks_at_work_and_names_that_its_goal_is_archived() {

@@ -319,9 +319,9 @@ async fn user_agent(globals: &Globals) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The goal that a user means: by its title, or by the id of its agent.
+/// The goal that a user means: by its title, or else by the id or the name of its agent.
 async fn meant(backend: &Backend, goal: &IdInput<AgentId>) -> Result<Goal> {
-    let agent = goal.find(backend).await?;
+    let agent = goal.find_goal(backend).await?;
     let none = || Failure::not_found(format!("agent {agent} has no goal. `entourage goals` lists all goals"));
     backend.goal(agent).await?.ok_or_else(none)
 }

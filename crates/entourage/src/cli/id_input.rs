@@ -155,6 +155,29 @@ impl<T: Named> IdInput<T> {
     }
 }
 
+impl IdInput<AgentId> {
+    /// Finds the agent of a goal where a goal is meant: its title comes first.
+    pub(crate) async fn find_goal(&self, backend: &Backend) -> Result<AgentId> {
+        let (Self::Name(typed) | Self::Part { typed, .. }) = self else { return self.find(backend).await };
+        match titled(backend, typed).await? {
+            Some(agent) => Ok(agent),
+            None => self.find(backend).await,
+        }
+    }
+}
+
+/// The agent of the goal of this title.
+async fn titled(backend: &Backend, title: &str) -> Result<Option<AgentId>> {
+    let goals = backend.goals_titled(title).await?.into_iter();
+    let goals: Vec<(AgentId, String)> =
+        goals.map(|goal| (goal.agent, format!("{}: {}", goal.status, goal.title))).collect();
+    match goals.as_slice() {
+        [] => Ok(None),
+        [(agent, _)] => Ok(Some(*agent)),
+        several => Err(ambiguous(title, "goal", several, "Give the id")),
+    }
+}
+
 /// What was typed may be several; each is told with what distinguishes it, and then what to do.
 pub(crate) fn ambiguous<T: Display>(typed: &str, noun: &str, several: &[(T, String)], next: &str) -> Failure {
     let told = several.iter().take(NAMED).map(|(id, about)| format!("{id} ({})", describe::cut(about, 60)));
@@ -174,6 +197,9 @@ pub(crate) fn new_name(given: &str) -> Result<String, String> {
 
 /// Why this is no name that a caller gave an agent, as far as that can be seen.
 fn no_name(given: &str) -> Option<&'static str> {
+    if given.starts_with('@') {
+        return Some("what begins with `@` stands for an agent, as `@last` does");
+    }
     no_title(given).or_else(|| {
         // Control characters are shown with backslashes, and copied like that.
         let unnamed = given.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\');
@@ -186,8 +212,8 @@ fn no_title(given: &str) -> Option<&'static str> {
     if given.is_empty() {
         return Some("it is empty");
     }
-    if given.starts_with('@') {
-        return Some("what begins with `@` stands for an agent, as `@last` does");
+    if given == LAST {
+        return Some("it stands for the newest agent");
     }
     let looks_like_id = given
         .split_once('_')
@@ -213,14 +239,7 @@ impl Named for AgentId {
         {
             return Ok(Some(named));
         }
-        let goals = backend.goals_titled(name).await?.into_iter();
-        let goals: Vec<(Self, String)> =
-            goals.map(|goal| (goal.agent, format!("{}: {}", goal.status, goal.title))).collect();
-        match goals.as_slice() {
-            [] => Ok(None),
-            [(agent, _)] => Ok(Some(*agent)),
-            several => Err(ambiguous(name, "goal", several, "Give the id")),
-        }
+        titled(backend, name).await
     }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {
@@ -338,7 +357,7 @@ impl Named for ScheduleId {
 mod tests {
     use super::*;
 
-    /// What looks like an id and is none, or begins with `@`, is refused before any lookup.
+    /// What looks like an id and is none is refused before any lookup; a name begins with no `@`, but a title may.
     #[test]
     fn an_argument_is_an_id_a_part_of_one_last_or_for_an_agent_a_name_or_the_title_of_its_goal() {
         let part = |given: &str| given.parse::<IdInput<AgentId>>();
@@ -360,9 +379,14 @@ mod tests {
             assert_eq!(new_name(name), Ok(name.to_owned()), "what is found by a name may have it");
         }
         assert!("winter-2".parse::<IdInput<RunId>>().is_err(), "only agents have names");
-        for wrong in ["", " ", "@first", "agt_", "agt_123", "qst_0199", "run_1"] {
+        for wrong in ["", " ", "agt_", "agt_123", "qst_0199", "run_1"] {
             assert!(part(wrong).is_err_and(|why| why.contains("agt_…")), "{wrong}");
             assert!(new_name(wrong).is_err(), "{wrong}");
         }
+        for title in ["@first", "@home: paint it"] {
+            assert_eq!(part(title), Ok(IdInput::Name(title.into())), "as its goal is called");
+            assert!(new_name(title).is_err(), "{title}");
+        }
+        assert!(new_name("@last").is_err());
     }
 }

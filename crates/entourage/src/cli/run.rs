@@ -120,31 +120,31 @@ impl Run {
             return Err(Failure::usage(why));
         }
         let (interrupt, mut followed) = (interrupt::token(), None);
+        let mut told = Told::new(self.exploration.is_some());
         for _ in 0..FOLLOWED {
-            match self.once(globals, (started, &interrupt), &mut followed).await {
+            match self.once(globals, (started, &interrupt), &mut followed, &mut told).await {
                 // The tree was followed in another process, which has ended: it has the answer by now, or
                 // continues here.
                 Err(failure)
                     if failure.who_is_gone().is_some()
-                        && followed
-                            .as_ref()
-                            .is_some_and(|followed| self.task.is_none() || followed.has_task) =>
+                        && followed.is_some_and(|followed| self.task.is_none() || followed.has_task) =>
                 {
                     tokio::time::sleep(AGAIN).await;
                 }
                 done => return done,
             }
         }
-        self.once(globals, (started, &interrupt), &mut followed).await
+        self.once(globals, (started, &interrupt), &mut followed, &mut told).await
     }
 
     /// Runs the tree, or follows the process that does. `followed` is set once it is known which tree that
-    /// existed before is meant.
+    /// existed before is meant; what is in `told` is not told again.
     async fn once(
         &self,
         globals: &Globals,
         (started, interrupt): (Instant, &CancellationToken),
         followed: &mut Option<ExistingTree>,
+        told: &mut Told,
     ) -> Result<Exit> {
         let has_task = followed.as_ref().is_some_and(|followed| followed.has_task);
         let task = self.task.as_deref().filter(|_| !has_task).map(text).transpose()?;
@@ -204,7 +204,6 @@ impl Run {
             out::note(out::stderr().dim(beside(agent, &globals.again())));
         }
         let mut lines = (input::is_interactive() && !globals.json).then(Lines::start);
-        let mut told = Told::new(self.exploration.is_some());
         let end = loop {
             let end = match &mut chunks {
                 Some(chunks) => explore::print_chunks(&mut session, chunks).await?,

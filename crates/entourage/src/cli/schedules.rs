@@ -93,12 +93,13 @@ struct Create {
     #[arg(long, value_name = "FIELDS", group = "when", requires = "zone", conflicts_with = "every")]
     cron: Option<String>,
     /// The time zone of --cron, such as Europe/Berlin or UTC
-    #[arg(long, requires = "cron", conflicts_with_all = ["every", "at"])]
+    #[arg(long, requires = "cron", conflicts_with = "every")]
     zone: Option<String>,
     /// Fire again and again: 90m, 12h, 7d
     #[arg(long, value_name = "TIME", group = "when", value_parser = time)]
     every: Option<Duration>,
-    /// Fire once: at a moment (2027-03-01T09:00:00Z), by the clock of this machine (2027-03-01T09:00), or from now (90m)
+    /// Fire once: at a moment (2027-03-01T09:00:00Z), by the clock of this machine (2027-03-01T09:00), or from now (90m);
+    /// with --every or --cron, from then on
     #[arg(long, value_name = "TIME", group = "when", value_parser = moment)]
     at: Option<Time>,
 }

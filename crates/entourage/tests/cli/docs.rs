@@ -199,6 +199,7 @@ fn the_commands_shown_in_the_docs_run_in_order() {
                     "  at rest  A week in May",
                     "description  Two weeks in June",
                     "  active  remind          once",
+                    "  due 2099-03-01 09:00 ",
                     "  paused  remind  once  due once it is resumed",
                     "fired sch_",
                     r#""title":"See Paris""#,

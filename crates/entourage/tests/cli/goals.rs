@@ -183,6 +183,27 @@ fn a_mistake_about_a_goal_is_one_line_that_names_the_next_step() {
     assert!(missing.stderr.contains("`entourage goals create TITLE` creates one"), "{missing:?}");
 }
 
+/// Where a goal is meant, its title comes before the name of an agent; elsewhere the name comes first. A title may begin as
+/// `@last` does.
+#[test]
+fn a_goal_is_found_by_its_title_also_if_an_agent_has_that_name() {
+    let place = DataDir::new();
+    place.entourage(&["explore", "What is new?", "--id", "winter"]).good();
+    let title = |shown: &str| {
+        let shown = place.entourage(&["goals", "show", shown, "--json"]).good().json();
+        shown[0]["title"].clone()
+    };
+    for goal in ["winter", "@home"] {
+        place.entourage(&["goals", "create", goal]).good();
+        assert_eq!(title(goal), goal);
+    }
+    assert!(place.entourage(&["tree", "winter"]).good().stdout.contains("explorer"));
+    place.entourage(&["goals", "archive", "winter"]).good();
+    assert!(place.entourage(&["why", "@home"]).good().stdout.contains("nothing to do"));
+    let none = place.entourage(&["goals", "show", "@hone"]);
+    assert!(none.error(2).contains("or the title of its goal"), "{none:?}");
+}
+
 /// A server does the same for the commands as the engine within them, with the objects of the API.
 #[test]
 fn the_commands_about_goals_do_the_same_with_a_server() {

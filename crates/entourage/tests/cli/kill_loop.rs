@@ -94,35 +94,35 @@ async fn world(paid: Paid) -> String {
 }
 
 /// Reproducible randomness.
-struct Dice(TestRng);
+pub(crate) struct Dice(TestRng);
 
 impl Dice {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let seed = [seed.to_le_bytes(); 4].concat();
         Self(TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
     }
 
     /// A number below `end`.
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0.next_u64() % end
     }
 }
 
 /// Starts a process of the server.
-fn spawn(data: &Path) -> Child {
+pub(crate) fn spawn(data: &Path) -> Child {
     let mut command = Command::new(BINARY);
     command.env_clear().arg("--data").arg(data).args(["serve", "--bind", "127.0.0.1:0", "--json"]);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// A process of the server that has said where it listens.
-struct ServerProcess {
+pub(crate) struct ServerProcess {
     child: Child,
     url: String,
 }
 
 impl ServerProcess {
-    fn begin(data: &Path) -> Self {
+    pub(crate) fn begin(data: &Path) -> Self {
         let mut child = spawn(data);
         let (says, said) = mpsc::channel();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
@@ -139,8 +139,13 @@ impl ServerProcess {
         Self { url: greeting["url"].as_str().unwrap().to_owned(), child }
     }
 
+    /// Where it listens.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
     /// SIGKILL: no handler runs, nothing is flushed.
-    fn kill(mut self) {
+    pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }

@@ -32,6 +32,7 @@ mod model;
 mod models;
 mod picture;
 mod provider;
+mod python_kills;
 mod reading;
 mod run;
 mod schedules;

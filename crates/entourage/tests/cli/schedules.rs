@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{
-    data_dir::{DataDir, id},
+    data_dir::{DataDir, Ended, id},
     server::Server,
 };
 
@@ -61,6 +61,43 @@ fn a_schedule_is_created_listed_and_shown() {
     assert_eq!((&whole[0]["id"], &whole[0]["recurrence"]), (&json!(once), &json!({ "repeat": "once" })));
     assert_eq!(said(&["schedules", "list", &agent, "--status", "paused"]), "");
     assert_eq!(said(&["schedules", "--json"]).lines().count(), 4);
+}
+
+/// Times are read and shown by the clock of the machine, with its distance from UTC.
+#[test]
+fn times_are_by_the_clock_of_the_machine() {
+    let (place, agent) = rome();
+    let in_tokyo = |arguments: &[&str]| {
+        let mut command = place.command(arguments);
+        Ended::of(command.env("TZ", "Asia/Tokyo")).good().stdout
+    };
+    let new = ["schedules", "create", &agent, "--trigger", "agent_check_in", "--at", "2999-03-01T18:00"];
+    let created = in_tokyo(&new);
+    assert!(created.contains("due 2999-03-01 18:00 +09:00"), "{created}");
+    let shown = place.entourage(&["schedules", "show", "@last", "--json"]).good().json();
+    assert_eq!(shown[0]["due"], "2999-03-01T09:00:00Z");
+}
+
+/// With `--every` or `--cron`, `--at` says from when on.
+#[test]
+fn a_schedule_that_recurs_may_begin_later() {
+    let (place, agent) = rome();
+    for (options, recurrence, due) in [
+        (
+            &["--cron", "30 7 * * 1-5", "--zone", "Europe/Berlin", "--at", "2999-03-01T09:00:00Z"][..],
+            json!({ "repeat": "cron", "expression": "30 7 * * 1-5", "zone": "Europe/Berlin" }),
+            "2999-03-04T06:30:00Z",
+        ),
+        (
+            &["--every", "2h", "--at", "2999-03-01T09:00:00Z"],
+            json!({ "repeat": "every", "seconds": 7_200 }),
+            "2999-03-01T09:00:00Z",
+        ),
+    ] {
+        let made = create(&place, &agent, &[&["--trigger", "agent_check_in"], options].concat());
+        let shown = place.entourage(&["schedules", "show", &made, "--json"]).good().json();
+        assert_eq!((&shown[0]["recurrence"], &shown[0]["due"]), (&recurrence, &json!(due)), "{options:?}");
+    }
 }
 
 #[test]

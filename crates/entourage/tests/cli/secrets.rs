@@ -26,7 +26,9 @@ const WEBHOOK_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLW91dC00WnMx";
 const WEBHOOK_ADDRESS: &str = "canary-address-1Hc9";
 const OWNERS_SECRET: &str = "canary-of-owner-3Hn6";
 const OWNERS_CHILD: &str = "canary-of-child-7Yb2";
-const OWNERS_PASSWORD: &str = "canary-of-database-4Gj8";
+const OWNERS_PASSWORD: &str = "canary/of-database-4Gj8";
+/// What is left of it however it is written: as it is, escaped or in an address, and in Base64 behind `u:`.
+const OF_PASSWORD: [&str; 2] = ["of-database-4Gj8", "YW5hcnkvb2YtZGF0YWJhc2UtNEdq"];
 const SECRETS_KEY: &str = "Y2FuYXJ5LWtleS10aGF0LXNlYWxzLXNlY3JldHMtOUY=";
 const SENDER_SECRET: &str = "Y2FuYXJ5LW9mLXdlYmhvb2tzLWluLTBKdDc=";
 const ALL: [&str; 14] = [
@@ -51,13 +53,16 @@ const ALL: [&str; 14] = [
 const TALKATIVE: &str = r#"
 printf %s "$DB" > talkative.txt
 pw=${DB#*:*:} pw=${pw%%@*}
+coded=$(printf 'u:%s' "$pw" | base64)
+percent=$(printf %s "$pw" | sed 's|/|%2F|g')
+escaped=$(printf %s "$pw" | sed 's|/|\\\\/|g')
 echo "I was given $SECRET and $DB" >&2
 while read -r line; do
     id=${line#*\"id\":} id=${id%%,*}
     case $line in
     *'"initialize"'*) result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"own","version":"1"}}' ;;
     *'"tools/list"'*) result='{"tools":[{"name":"greet","description":"Greets '"$SECRET"' of '"$DB"'.","inputSchema":{"type":"object","properties":{"to":{"type":"string","description":"Not '"$pw"'.","default":"'"$SECRET"'"}}}}]}' ;;
-    *'"tools/call"'*) result='{"content":[{"type":"text","text":"Greetings to '"$SECRET"' at '"$DB"' with '"$pw"'."}],"structuredContent":{"'"$pw"'":["'"$SECRET"'"]}}' ;;
+    *'"tools/call"'*) result='{"content":[{"type":"text","text":"Greetings to '"$SECRET"' at '"$DB"' with '"$pw"', Basic '"$coded"', ?k='"$percent"', \"'"$escaped"'\"."}],"structuredContent":{"'"$pw"'":["'"$SECRET"'"]}}' ;;
     *) continue ;;
     esac
     printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result"
@@ -273,10 +278,10 @@ fn every_secret_is_used_and_never_shown_or_stored() {
     for said in ["Greets [secret] of", "Greetings to [secret] at"] {
         assert!(told.contains(said), "{said}: {told}");
     }
-    assert!(shown.contains("Greetings to [secret] at"), "{shown}");
+    assert!(shown.contains("Greetings to [secret] at") && shown.contains("?k=[secret]"), "{shown}");
     let mut files = files_below(&place.data());
     files.push(("the backup".to_owned(), fs::read(copy).expect("it was made")));
-    for secret in ALL {
+    for secret in ALL.into_iter().chain(OF_PASSWORD) {
         let line = shown.lines().find(|line| line.contains(secret));
         assert_eq!(line, None, "{secret} is shown");
         let line = told.lines().find(|line| line.contains(secret));

@@ -2,12 +2,15 @@
 
 use std::{ffi::OsString, path::Path};
 
-use entourage::tools::{Settings as ToolSettings, Toolbox};
+use entourage::explore::Explorer;
+use entourage::tools::{PythonSettings, Settings as ToolSettings, Snapshots, Toolbox};
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::MemoryStore;
-use entourage_testkit::{Story, World, WorldBuilder, plain};
-use entourage_types::{Action, Answer, ContextPolicy, Kind, Section, Status};
+use entourage_store::{Commit, MemoryStore, Page, RecordFilter, Write};
+use entourage_testkit::{Asked, Story, World, WorldBuilder, plain};
+use entourage_types::{
+    Action, AgentId, Answer, CodeSnapshot, ContextPolicy, Kind, Owner, Scope, Section, Status,
+};
 use serde_json::json;
 
 use crate::within;
@@ -27,16 +30,26 @@ fn mind(request: &Request) -> Script {
 }
 
 /// The tools of the binary; `mark` stands in the command line of each process that runs code.
-fn tools(mark: &str) -> Toolbox {
+fn tools(mark: &str, snapshots: Snapshots) -> Toolbox {
     let worker: [OsString; 3] = [env!("CARGO_BIN_EXE_entourage").into(), "python-worker".into(), mark.into()];
-    entourage::toolbox(ToolSettings::default(), Some(&worker))
+    let python = PythonSettings { snapshots, ..PythonSettings::default() };
+    entourage::toolbox(ToolSettings { python, ..ToolSettings::default() }, Some(&worker))
 }
 
 fn builder(mark: &str) -> WorldBuilder {
+    with_snapshots(mark, Snapshots::Slow)
+}
+
+fn with_snapshots(mark: &str, snapshots: Snapshots) -> WorldBuilder {
     let context = ContextPolicy { sections: vec![Section::Learnings], ..ContextPolicy::default() };
-    let kind = Kind { instructions: "Do as asked.".into(), context, ..Kind::bare("assistant") };
+    let tools_of_kind = Some(["python", "ask_user", "search_notes"].map(str::to_owned).to_vec());
+    let instructions = "Do as asked.".into();
+    let kind = Kind { instructions, context, tools: tools_of_kind, ..Kind::bare("assistant") };
     let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
-    World::builder(model).tools(tools(mark)).kinds(Kinds::none().with(kind)).store(MemoryStore::default())
+    World::builder(model)
+        .tools(tools(mark, snapshots))
+        .kinds(Kinds::none().with(kind))
+        .store(MemoryStore::default())
 }
 
 /// The output of the code.
@@ -130,11 +143,16 @@ async fn an_error_of_the_code_is_pythons_own_with_its_line() {
     assert!(said.starts_with("output!:"), "{said}");
 }
 
-/// How many processes have this mark in their command line.
-fn processes(mark: &str) -> usize {
-    let all = std::fs::read_dir("/proc").unwrap().flatten();
-    let lines = all.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());
-    lines.filter(|line| String::from_utf8_lossy(line).contains(mark)).count()
+/// The processes with this mark in their command line, each with its state.
+fn processes(mark: &str) -> Vec<String> {
+    let of = |entry: std::fs::DirEntry| {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
+        let status = String::from_utf8_lossy(&read("status")).into_owned();
+        let state = status.lines().find(|line| line.starts_with("State:")).unwrap_or_default().to_owned();
+        line.contains(mark).then(|| format!("{} {line} {state}", entry.path().display()))
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
 }
 
 /// Shows: S3-R092, S3-R093.
@@ -145,33 +163,124 @@ async fn the_process_of_code_ends_when_its_agent_is_deleted_and_there_is_none_wh
     let world = builder(mark).start().await;
     let root = world.ask("Run:while True: pass").await;
     within("the code runs", async {
-        while processes(mark) == 0 {
+        while processes(mark).is_empty() {
             tokio::task::yield_now().await;
         }
     })
     .await;
-    world.client().intervene(root.id, Action::Delete, None).await.unwrap();
-    within("its process ends", async {
-        while processes(mark) > 0 {
+    // The engine that runs the code hears of it at once.
+    let client = world.engine().client(Owner::local());
+    client.intervene(root.id, Action::Delete, None).await.unwrap();
+    within("the agent is deleted", async {
+        while world.client().agent(root.id).await.unwrap().status != Status::Cancelled {
             tokio::task::yield_now().await;
         }
     })
     .await;
+    assert_eq!(processes(mark), [""; 0], "its process has ended by then");
+}
+
+/// Shows: S3-R042, S3-R044.
+#[tokio::test]
+async fn the_main_work_of_an_exploration_has_python() {
+    let model = crate::scripted(|request| {
+        let asked = request.messages.iter().find_map(|message| match message {
+            Message::User(text) => Some(text.as_str()),
+            _ => None,
+        });
+        match (Asked::by(request), request.messages.last()) {
+            (Asked::Clarify, _) => Script::text(json!({ "ambiguous": false, "question": "" }).to_string()),
+            (Asked::Missing, _) => Script::text(json!({ "missing": false, "question": "" }).to_string()),
+            (Asked::Subquestions, _) => Script::text(json!({ "subquestions": [] }).to_string()),
+            (Asked::Summary, _) => {
+                let done = json!({ "summary": "all of it", "needs_more_info": false, "question": "" });
+                Script::text(done.to_string())
+            }
+            (_, Some(Message::Output { text, .. })) => Script::text(text.clone()),
+            _ if asked == Some("Go.") => {
+                Script::call("python", json!({ "code": "wait([fork('left'), fork('right')])" }))
+            }
+            _ => Script::text("explored"),
+        }
+    });
+    let worker = [env!("CARGO_BIN_EXE_entourage"), "python-worker", "exploration"];
+    let explorer = Explorer::builder().model(model).python(worker).in_memory().open().await.unwrap();
+    let stream = explorer.agent("Go.").await.unwrap();
+    assert_eq!(within("it ends", stream.result()).await.unwrap(), "all of it");
+    let client = explorer.client();
+    let roots = client.agents(None, Page::all()).await.unwrap();
+    let root = roots.iter().find(|agent| agent.depth == 0).unwrap();
+    let lines = plain(&client.items(root.id, 0, 1_000).await.unwrap());
+    assert!(lines.contains(&"output: ['explored', 'explored']".to_owned()), "{lines:#?}");
+    explorer.close().await;
 }
 
 /// Shows: S3-R066, INV-03.
 #[tokio::test(flavor = "multi_thread")]
-async fn code_survives_a_crash_at_any_commit() {
+async fn code_survives_a_crash_at_any_commit_with_its_state_kept_and_without() {
     let code = "
 a, b = fork('A'), fork('B')
 emit('forked')
 answer = ask_user('Which?')
 [wait(b), answer, wait(a), tool('search_notes', query='x')]
 ";
-    let story = Story::new([format!("Run:{code}").leak() as &str], |_| builder("story")).any_order();
-    let undisturbed = story.run(1, &[]).await;
-    let said = undisturbed.transcripts[0].iter().find(|line| line.starts_with("output")).unwrap();
-    assert!(said.starts_with("output: ['did B', 'yes', 'did A', "), "{said}");
-    let points = story.survives([1], 25).await;
-    assert!(points >= 12, "{points}");
+    let mut transcripts = Vec::new();
+    for snapshots in [Snapshots::Never, Snapshots::Always] {
+        let message = format!("Run:{code}");
+        let story = Story::new([&*message], move |_| with_snapshots("story", snapshots)).any_order();
+        let undisturbed = story.run(1, &[]).await;
+        let said = undisturbed.transcripts[0].iter().find(|line| line.starts_with("output")).unwrap();
+        assert!(said.starts_with("output: ['did B', 'yes', 'did A', "), "{said}");
+        let points = story.survives([1], 25).await;
+        assert!(points >= 12, "{points}");
+        transcripts.push(undisturbed.transcripts);
+    }
+    assert_eq!(transcripts[0], transcripts[1], "the same with the state of the code and without");
+}
+
+/// The state of code is kept while it waits, and nothing of it is left when it has ended, however that was.
+#[tokio::test]
+async fn the_state_of_code_is_dropped_with_its_call() {
+    let world = with_snapshots("state", Snapshots::Always).start().await;
+    let kept = async |root: AgentId| {
+        let all = RecordFilter::<CodeSnapshot> { page: Page::all(), ..RecordFilter::of(root) };
+        world.store().records(&Scope::All, all).await.unwrap().len()
+    };
+    for end in ["answered", "stopped", "deleted"] {
+        let root = world.ask("Run:x = [1] * 1000\nask_user('Which?')\nlen(x)").await.id;
+        let question = world.question(root).await;
+        assert_eq!(kept(root).await, 1);
+        match end {
+            "answered" => drop(world.client().answer(question.id, Answer::Text("yes".into())).await.unwrap()),
+            "stopped" => drop(world.client().intervene(root, Action::Stop, None).await.unwrap()),
+            _ => drop(world.client().intervene(root, Action::Delete, None).await.unwrap()),
+        }
+        within("it ends", async {
+            while !world.client().agent(root).await.unwrap().status.is_terminal() {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+        assert_eq!(kept(root).await, 0, "{end}");
+        assert_eq!(world.audit().await, [], "{end}");
+    }
+}
+
+/// As after an upgrade: another build's state, or what is left of a damaged one, is left aside, and the code runs again.
+#[tokio::test]
+async fn a_state_that_does_not_fit_is_left_aside() {
+    let world = with_snapshots("unfit", Snapshots::Always).start().await;
+    for unfit in ["", "bm8gc25hcHNob3Q=", "not Base64"] {
+        let root = world.ask("Run:x = 40\nx + len(ask_user('Which?'))").await;
+        let question = world.question(root.id).await;
+        let all = RecordFilter::<CodeSnapshot> { page: Page::all(), ..RecordFilter::of(root.id) };
+        let kept = world.store().records(&Scope::All, all).await.unwrap().remove(0);
+        let damaged = CodeSnapshot { state: unfit.to_owned(), ..kept };
+        let commit = Commit::new(damaged.updated).write(Write::record(&damaged).unwrap());
+        world.store().commit(commit).await.unwrap();
+        world.client().answer(question.id, Answer::Text("ab".into())).await.unwrap();
+        world.ended(root.id).await;
+        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+        assert!(lines.contains(&"output: 42".to_owned()), "{unfit}: {lines:?}");
+    }
 }

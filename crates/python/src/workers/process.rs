@@ -72,7 +72,8 @@ impl Process {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            // Where there are groups of processes, the whole group is.
+            .kill_on_drop(cfg!(not(unix)));
         #[cfg(unix)]
         start.process_group(0).current_dir("/");
         let cannot = |source| Error::Start { program: command.program.display().to_string(), source };

@@ -321,5 +321,12 @@ pub async fn steps_keep_the_order_in_which_they_began(place: impl Backing) -> Re
     store.commit(Commit::fenced(&agent, at(9)).write(Write::Step(steps[0].clone()))).await?;
     assert_eq!(store.steps(&Scope::All, run.id).await?, steps);
     assert_eq!(store.steps(&Scope::All, RunId::new()).await?, []);
+    // One of them is found by its key, by whoever sees the run.
+    let (key, none) = (&steps[1].key, StepKey::from("model/1"));
+    assert_eq!(store.step(&Scope::All, run.id, key).await?.as_ref(), Some(&steps[1]));
+    assert_eq!(store.step(&Scope::from(&owner()), run.id, key).await?.as_ref(), Some(&steps[1]));
+    assert_eq!(store.step(&Scope::from(&stranger()), run.id, key).await?, None);
+    assert_eq!(store.step(&Scope::All, run.id, &none).await?, None);
+    assert_eq!(store.step(&Scope::All, RunId::new(), key).await?, None);
     Ok(())
 }

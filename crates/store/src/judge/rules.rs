@@ -104,6 +104,8 @@ fn check_activation(agent: &Agent, writes: &[Write], created: &[AgentId]) -> Res
             }
             // Who deletes the agent of a goal deletes the goal.
             Write::PruneEntity(EntityKind::GOAL, id) if *id == agent.id.to_string() => {}
+            // Who runs code drops its state.
+            Write::PruneEntity(EntityKind::CODE_SNAPSHOT, _) => {}
             Write::PruneEntity(kind, id) => {
                 return refuse(format!("a fenced commit, of agent {}, must not prune {kind} {id}", agent.id));
             }

@@ -5,6 +5,19 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+/// When the state of code that waits is kept. What the code does is the same in all cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Snapshots {
+    /// If the code ran for long before it waits.
+    #[default]
+    Slow,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
 /// Whether agents run Python, and what their code may use. Each limit holds for one call of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -29,6 +42,8 @@ pub struct PythonSettings {
     pub calls: u32,
     /// How many processes run code at once.
     pub concurrency: usize,
+    /// When the state of code is kept while it waits, so that it need not run again from its top.
+    pub snapshots: Snapshots,
 }
 
 /// What runs Python.
@@ -70,6 +85,7 @@ impl Default for PythonSettings {
             output_kib: 64,
             calls: 200,
             concurrency: 4,
+            snapshots: Snapshots::Slow,
         }
     }
 }

@@ -9,13 +9,17 @@ const LEAST: usize = 8;
 /// A text as it stands in JSON, in addresses, in HTML and in Base64, where these differ from the text itself.
 pub(super) fn forms(text: &str) -> Vec<String> {
     let in_json = serde_json::to_string(text).unwrap_or_default();
-    let in_json = in_json.trim_matches('"').to_owned();
+    // A text may itself begin or end with such a mark, whose backslash stays.
+    let in_json = in_json.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let in_json = in_json.unwrap_or_default().to_owned();
     let percent = utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
     // Most encoders leave these as they are.
     let unreserved = [("%2D", "-"), ("%2E", "."), ("%5F", "_"), ("%7E", "~")];
     let usual = unreserved.iter().fold(percent.clone(), |usual, (code, c)| usual.replace(code, c));
     let mut forms = vec![
         ascii(&in_json),
+        // Some encoders escape this, too.
+        in_json.replace('/', "\\/"),
         in_json,
         usual.replace("%2F", "/"),
         usual.replace("%20", "+"),
@@ -63,6 +67,7 @@ mod tests {
         let has = |form: &str| assert!(forms.iter().any(|known| form.contains(known)), "{form}: {forms:?}");
         has(r#"{"a": "pass\"word\\x1/w+rd=é <&'>"}"#);
         has(r#"{"a": "pass\"word\\x1/w+rd=\u00e9 <&'>"}"#);
+        has(r#"{"a": "pass\"word\\x1\/w+rd=é <&'>"}"#);
         has("?k=pass%22word%5Cx1%2Fw%2Brd%3D%C3%A9%20%3C%26%27%3E");
         has("?k=pass%22word%5Cx1/w%2Brd%3D%C3%A9%20%3C%26%27%3E");
         has("k=pass%22word%5Cx1%2Fw%2Brd%3D%C3%A9+%3C%26%27%3E");

@@ -1,8 +1,9 @@
 //! Removes a server's secrets from its messages: some servers repeat what they refuse.
 
-use std::{cmp::Reverse, collections::BTreeSet, mem};
+use std::{collections::BTreeSet, fmt, mem};
 
-use secrecy::{ExposeSecret, SecretString};
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use secrecy::ExposeSecret;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -14,9 +15,33 @@ const LEAST: usize = 8;
 const SECRET_NAMES: [&str; 9] =
     ["key", "token", "secret", "passw", "pwd", "auth", "credential", "bearer", "cookie"];
 
-/// The secrets of one server, the longest first: one may be the beginning of another.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Secrets(Vec<SecretString>);
+/// What a secret is replaced by.
+const STRUCK: &str = "[secret]";
+/// The keywords of a JSON schema whose words are not the server's own: without them a call could not be checked or made.
+const STRUCTURE: [&str; 7] =
+    ["type", "required", "$ref", "$dynamicRef", "format", "pattern", "dependentRequired"];
+/// The keywords of a JSON schema with schemas by name, which are those of arguments and of other schemas.
+const SCHEMAS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
+/// The keywords of a JSON schema with values of any form.
+const VALUES: [&str; 5] = ["default", "enum", "const", "examples", "example"];
+
+/// The secrets of one server, in all forms in which it may repeat them.
+#[derive(Clone, Default)]
+pub(super) enum Secrets {
+    /// It has none.
+    #[default]
+    None,
+    /// Finds them in one pass. One may be the beginning of another: the longest is found.
+    Some(AhoCorasick),
+    /// They are too long to be looked for: every text is struck as a whole.
+    TooLong,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secrets")
+    }
+}
 
 impl Secrets {
     pub(super) fn of(settings: &McpSettings) -> Self {
@@ -35,9 +60,15 @@ impl Secrets {
             parts.map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
         });
         let words: BTreeSet<String> = words.flat_map(|word| forms(&word).into_iter().chain([word])).collect();
-        let mut words: Vec<String> = words.into_iter().collect();
-        words.sort_by_key(|word| Reverse(word.len()));
-        Self(words.into_iter().map(SecretString::from).collect())
+        if words.is_empty() {
+            return Self::None;
+        }
+        // Secrets may be long, such as keys in PEM: the other kinds are faster, and take more memory.
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .kind(Some(AhoCorasickKind::ContiguousNFA))
+            .build(words);
+        finder.map_or(Self::TooLong, Self::Some)
     }
 
     /// Removes the secrets from a JSON value of any form.
@@ -54,6 +85,9 @@ impl Secrets {
             }
             Value::Number(number) => {
                 let written = number.to_string();
+                if written.len() < LEAST {
+                    return;
+                }
                 let struck = self.strike(&written);
                 if struck != written {
                     *value = Value::String(struck);
@@ -63,9 +97,42 @@ impl Secrets {
         }
     }
 
+    /// Removes the secrets from a JSON schema, which stays what it is: in the names of arguments and in what is said of
+    /// their form no word is a secret, also if it reads like one.
+    pub(super) fn strike_in_schema(&self, schema: &mut Value) {
+        let fields = match schema {
+            Value::Object(fields) => fields,
+            Value::Array(entries) => {
+                return entries.iter_mut().for_each(|entry| self.strike_in_schema(entry));
+            }
+            text => return self.strike_in(text),
+        };
+        for (keyword, field) in fields {
+            match (keyword.as_str(), field) {
+                (keyword, _) if STRUCTURE.contains(&keyword) => {}
+                (keyword, field) if VALUES.contains(&keyword) => self.strike_in(field),
+                (keyword, Value::Object(schemas)) if SCHEMAS.contains(&keyword) => {
+                    schemas.values_mut().for_each(|schema| self.strike_in_schema(schema));
+                }
+                (_, field) => self.strike_in_schema(field),
+            }
+        }
+    }
+
     /// Returns the text without the secrets.
     pub(super) fn strike(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.expose_secret(), "[secret]"))
+        match self {
+            Self::None => text.to_owned(),
+            Self::Some(finder) => {
+                let mut struck = String::with_capacity(text.len());
+                finder.replace_all_with(text, &mut struck, |_, _, struck| {
+                    struck.push_str(STRUCK);
+                    true
+                });
+                struck
+            }
+            Self::TooLong => STRUCK.to_owned(),
+        }
     }
 }
 
@@ -109,6 +176,7 @@ fn in_address(address: &str) -> Vec<String> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use secrecy::SecretString;
     use serde_json::json;
 
     use super::*;
@@ -172,6 +240,55 @@ mod tests {
         let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }], "n": 9_876_543_210_u64 });
         of_command(&[], &[("A", "canary-1234"), ("B", "9876543210")]).strike_in(&mut value);
         assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }], "n": "[secret]" }));
+    }
+
+    #[test]
+    fn what_says_the_form_of_arguments_is_no_secret_also_if_it_reads_like_one() {
+        let env = [("A", "password"), ("B", "properties"), ("C", "description"), ("D", "required")];
+        let secrets = of_command(&[], &[&env[..], &[("E", "canary-1234")]].concat());
+        let mut schema = json!({
+            "type": "object", "required": ["password", "description"], "title": "canary-1234",
+            "properties": {
+                "password": { "type": "string", "format": "password", "description": "not canary-1234" },
+                "description": { "type": "string", "default": "canary-1234", "enum": ["canary-1234", "b"] },
+                "where": { "anyOf": [{ "$ref": "#/$defs/password" }, { "examples": [{ "canary-1234": 1 }] }] },
+            },
+            "$defs": { "password": { "type": ["string", "null"], "x-note": "canary-1234" } },
+        });
+        secrets.strike_in_schema(&mut schema);
+        let struck = json!({
+            "type": "object", "required": ["password", "description"], "title": "[secret]",
+            "properties": {
+                "password": { "type": "string", "format": "password", "description": "not [secret]" },
+                "description": { "type": "string", "default": "[secret]", "enum": ["[secret]", "b"] },
+                "where": { "anyOf": [{ "$ref": "#/$defs/password" }, { "examples": [{ "[secret]": 1 }] }] },
+            },
+            "$defs": { "password": { "type": ["string", "null"], "x-note": "[secret]" } },
+        });
+        assert_eq!(schema, struck);
+    }
+
+    #[test]
+    fn a_secret_is_redacted_however_a_server_writes_it() {
+        let secret = "pass\"word/w+rd=1 \"";
+        let secrets = of_command(&[], &[("A", secret)]);
+        let percent = percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC);
+        let base64 = base64::Engine::encode(&base64::prelude::BASE64_STANDARD, format!("me:{secret}"));
+        for told in [json!({ "a": secret }).to_string(), format!("?k={percent}"), format!("Basic {base64}")] {
+            let struck = secrets.strike(&told);
+            assert!(struck.contains("[secret]"), "{told}: {struck}");
+            for part in ["word", "w+rd", "w%2Brd", &base64[8..16]] {
+                assert!(!struck.contains(part), "{part}: {struck}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_number_that_is_no_secret_stays_a_number() {
+        let secrets = of_command(&[], &[("A", "12345678")]);
+        let mut value = json!([1_234_567, 12_345_678, 1.5]);
+        secrets.strike_in(&mut value);
+        assert_eq!(value, json!([1_234_567, "[secret]", 1.5]));
     }
 
     #[test]

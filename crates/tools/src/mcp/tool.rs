@@ -35,7 +35,7 @@ impl McpTool {
         // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
         let mut parameters = Value::Object(parameters);
-        secrets.strike_in(&mut parameters);
+        secrets.strike_in_schema(&mut parameters);
         let spec = ToolSpec::new(name, description, parameters);
         Self { server, remote: listed.name.into_owned(), spec, effect }
     }

@@ -1,16 +1,24 @@
 //! Creating a goal, with the agent that works towards it.
 
-use entourage_store::{Error as StoreError, RecordFilter, Write};
-use entourage_types::{AgentId, EntityKind, Goal, GoalStatus, RecordWrite};
+use entourage_store::{RecordFilter, Write};
+use entourage_types::{AgentId, Goal, GoalStatus, RecordWrite};
 use serde::Serialize;
 
-use super::super::{Client, most::Most};
-use crate::{Error, NewAgent, Result};
+use super::super::{
+    Client,
+    owner_limit::{Once, OwnerLimit},
+};
+use crate::{NewAgent, Result};
 
 /// The kind that works towards goals.
 const GOAL: &str = "goal";
 /// How many goals an owner may have, archived ones among them.
-const MOST: Most = Most { number: 10_000, what: "goals", remedy: "delete some of them, archived or not," };
+const MOST: OwnerLimit = OwnerLimit {
+    number: 10_000,
+    what: "goals",
+    counter: "goals",
+    remedy: "delete some of them, archived or not,",
+};
 
 /// A goal that is to be created.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -28,7 +36,7 @@ impl Client {
     /// the first request.
     ///
     /// # Errors
-    /// [`Error::Part`] for what cannot be kept; [`Error::LimitReached`]; as for
+    /// [`Part`](crate::Error::Part) for what cannot be kept; [`LimitReached`](crate::Error::LimitReached); as for
     /// [`create`](Self::create).
     pub async fn create_goal(&self, new: NewGoal, key: Option<&str>) -> Result<Goal> {
         let request = serde_json::to_string(&new)?;
@@ -50,16 +58,12 @@ impl Client {
             created: prepared.at,
             updated: prepared.at,
         };
-        loop {
-            let mut commit = prepared.clone().write(Write::NewAgent(agent.clone()));
-            commit.record(RecordWrite::of(&goal)?.at_version(0));
-            self.make_room(&MOST, RecordFilter::<Goal>::default(), &mut commit).await?;
-            match self.commit_once(key, &request, goal.agent, commit).await {
-                Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::COUNTER, .. })) => {}
-                Err(error) => return Err(error),
-                Ok(Some(first)) => return self.goal(first).await,
-                Ok(None) => return Ok(goal),
-            }
+        let mut commit = prepared.write(Write::NewAgent(agent));
+        commit.record(RecordWrite::of(&goal)?.at_version(0));
+        let once = Once { key, request: &request, answer: goal.agent };
+        match self.commit_one_more(&MOST, RecordFilter::<Goal>::default(), once, commit).await? {
+            Some(first) => self.goal(first).await,
+            None => Ok(goal),
         }
     }
 }

@@ -1,13 +1,16 @@
 //! What is below an agent at rest: how much of it is at work, and what does not go on.
 
 use entourage_store::{AgentQuery, Page};
-use entourage_types::{Agent, AgentId};
+use entourage_types::{Agent, AgentId, WaitingOn};
 
 use super::{Cause, Client};
 use crate::Result;
 
-/// At how many agents of a tree that have something to do is looked; few trees have more.
-const LOOKED_AT: u32 = 64;
+/// At how many agents of a tree that have something to do is looked, beside the first one that waits for a person: it is
+/// named however many there are.
+const LOOKED_AT: u32 = 1_000;
+/// For what of a person an agent waits.
+const FOR_A_PERSON: [WaitingOn; 2] = [WaitingOn::User, WaitingOn::Resume];
 
 impl Client {
     /// How many agents below an agent at rest are at work, and the one that does not go on: one that needs a person
@@ -15,7 +18,7 @@ impl Client {
     pub(super) async fn below(&self, top: &Agent) -> Result<(u64, Option<Agent>)> {
         let page = Page { limit: LOOKED_AT, ..Page::default() };
         let active = AgentQuery { root: Some(top.root), active: true, page, ..AgentQuery::default() };
-        let (mut at_work, mut first) = (0, None);
+        let (mut at_work, mut first) = (0, self.needs_a_person(top, &active).await?.map(|agent| (0, agent)));
         for agent in self.engine.store().agents(&self.scope, active).await? {
             if !self.is_below(&agent, top.id).await? {
                 continue;
@@ -31,6 +34,21 @@ impl Client {
             }
         }
         Ok((at_work, first.map(|(_, agent)| agent)))
+    }
+
+    /// The first agent below another one that waits for a person, of those of a query.
+    async fn needs_a_person(&self, top: &Agent, all: &AgentQuery) -> Result<Option<Agent>> {
+        for waiting_on in FOR_A_PERSON {
+            let query = AgentQuery { waiting_on: Some(waiting_on), ..all.clone() };
+            for agent in self.engine.store().agents(&self.scope, query).await? {
+                if self.is_below(&agent, top.id).await?
+                    && matches!(standing(&self.cause(&agent).await?.0), Standing::Still(0))
+                {
+                    return Ok(Some(agent));
+                }
+            }
+        }
+        Ok(None)
     }
 
     async fn is_below(&self, agent: &Agent, top: AgentId) -> Result<bool> {

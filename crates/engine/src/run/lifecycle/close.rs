@@ -264,6 +264,7 @@ impl Run<'_> {
         let open: Vec<ToolCall> = self.last_calls().iter().filter(is_open).cloned().collect();
         for call in open {
             let output = self.closed(&call, cause, writes).await?;
+            writes.extend(self.without_snapshot(call.id));
             writes.extend(self.checkpoint(StepKey::Tool(call.id), output, 1, at));
         }
         Ok(())

@@ -33,8 +33,9 @@ impl Run<'_> {
         }
         let view = View::before(self.items(), &self.kind, coming);
         let memory = self.engine.memory(&self.agent);
-        let sections = memory.sections(&self.kind, self.offered.tools(), &view).await?;
+        // Whatever changes while this is read changes after it, by the time of the item.
         let now = self.engine.now();
+        let sections = memory.sections(&self.kind, self.offered.tools(), &view).await?;
         let unread = sections.unread(&self.kind.context, &view, now);
         Ok(unread.map(|context| self.append(ItemBody::Context(context), now)))
     }

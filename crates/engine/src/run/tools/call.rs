@@ -6,25 +6,19 @@ use std::sync::Arc;
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError, Outcome, SubCallRecord};
 use entourage_types::{
-    CallId, ItemBody, Notice, NoticeCode, OnEnd, Output, OutputEffect, ResultSource, Step, StepKey,
-    StepState, StepStatus, TaskId, Time, ToolCall, Wait, WaitingOn, check_nesting,
-};
-use futures::{
-    FutureExt, StreamExt,
-    stream::{self, BoxStream, SelectAll},
+    CallId, ItemBody, Notice, NoticeCode, OnEnd, Output, OutputEffect, Step, StepKey, StepState, TaskId,
+    Time, ToolCall, Wait, WaitingOn, check_nesting,
 };
 use serde_json::Value;
 
 use crate::reader::{self, Reader};
 use crate::run::{
-    Interrupt, Result, Run, check_lease,
-    delegation::order::{CallOutcome, Order},
-    guards::taint::Readings,
+    Interrupt, Result, Run,
+    delegation::order::CallOutcome,
     inbox::Taken,
     questions::ask::{ASKED_BESIDE, QuestionRequest},
     questions::reply::{Reply, reply_of},
     tools::calls::Calls,
-    tools::execute::{CallResult, beside_others, run_tool},
     tools::output::{TurnOutcome, effect_of},
     tools::output_limits::{failed, succeeded},
 };
@@ -39,11 +33,6 @@ const NOT_BY_CODE: &str = "Not sent: code cannot write to the user. Report with 
 
 /// The most calls of a turn that are made: enough to set a hundred agents to work at once.
 const MOST_MADE: usize = 128;
-/// The most of them that run at once; the others wait for one of these to end.
-const AT_ONCE: usize = 16;
-
-/// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
-type Running = SelectAll<BoxStream<'static, Result<CallResult>>>;
 
 impl Run<'_> {
     /// Makes all calls of a turn and commits their outputs. Returns what these mean for the run, if anything.
@@ -88,69 +77,6 @@ impl Run<'_> {
             }
         }
         Ok(self.turn_outcome(calls))
-    }
-
-    /// Makes calls until each has its output or waits.
-    async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
-        let begun = self.take_posts(calls).await?;
-        let (mut running, mut order) = (Running::new(), Order::default());
-        let cancel = self.control.cancel().clone();
-        loop {
-            // What has ended is committed before code goes on, so that it reads all of it at once.
-            let ended = running.next().now_or_never().flatten();
-            if ended.is_none() {
-                self.begin_calls(calls, &begun, &mut running, &mut order).await?;
-                // None may start once a caller was informed that the agent ends.
-                if cancel.is_cancelled() {
-                    self.flush().await?;
-                    return Err(Interrupt::Stopping);
-                }
-            }
-            let ended = ended.map(Some).or_else(|| running.next().now_or_never());
-            let ran = match ended {
-                Some(ran) => ran,
-                None => {
-                    // The turn is committed before the run waits for a slow call: it must not exist in
-                    // memory only.
-                    self.flush().await?;
-                    tokio::select! {
-                        biased;
-                        ran = running.next() => ran,
-                        () = cancel.cancelled() => return Err(Interrupt::Stopping),
-                    }
-                }
-            };
-            let Some(ran) = ran else {
-                if self.all_answered(calls.turn()) || !self.break_deadlocks(calls).await? {
-                    return Ok(());
-                }
-                continue;
-            };
-            let (index, outcome) = ran?;
-            // The next call begins, with a time limit of its own.
-            self.control.pulse().beat(self.engine.now());
-            for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
-                self.settle(calls, index, came).await?;
-            }
-        }
-    }
-
-    /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
-    async fn begin_calls(
-        &mut self,
-        calls: &mut Calls<'_>,
-        begun: &[CallId],
-        running: &mut Running,
-        order: &mut Order,
-    ) -> Result<()> {
-        loop {
-            let mut next: Vec<usize> = calls.take_new().filter(|index| !calls.is_waiting(*index)).collect();
-            next.extend(calls.take_ready(|call| self.steps.is_answered(call)));
-            if next.is_empty() {
-                return Ok(());
-            }
-            self.dispatch(calls, &next, begun, (running, order)).await?;
-        }
     }
 
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
@@ -209,96 +135,13 @@ impl Run<'_> {
         self.commit(writes).await
     }
 
-    /// Starts those of these calls that have not begun, those begun ones that may be begun again, and code that goes on.
-    /// The intent of a call that is not pure is committed before the call starts.
-    async fn dispatch(
+    /// Commits the outcome of one call.
+    pub(in crate::run) async fn settle(
         &mut self,
         calls: &mut Calls<'_>,
-        which: &[usize],
-        begun: &[CallId],
-        (running, order): (&mut Running, &mut Order),
+        index: usize,
+        came: CallOutcome,
     ) -> Result<()> {
-        let offer = Arc::clone(self.offered.tools());
-        let at = self.engine.now();
-        let new = which.iter().map(|index| &calls[*index]).filter(|call| self.steps.of_call(call).is_none());
-        let addresses = new.filter_map(|call| offer.find(&call.tool)?.tool.address(&call.arguments));
-        let invented = Readings::of(self).invented(addresses.collect()).await?;
-        let (mut ready, mut intents) = (Vec::new(), Vec::new());
-        for &index in which {
-            let call = &calls[index];
-            let before = self.steps.of_call(call).map(Step::status);
-            let goes_on =
-                matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }));
-            if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !goes_on)
-                || self.steps.is_answered(call.id)
-            {
-                continue;
-            }
-            let arguments = self.arguments(call);
-            if self.is_in_doubt(call) && !begun.contains(&call.id) {
-                self.ask_whether_it_happened(call).await?;
-                continue;
-            }
-            let allowed = match calls.maker(index) {
-                Some(_) => offer.allowed_to_code(&call.tool, &arguments),
-                None => offer.allowed(&call.tool, &arguments),
-            };
-            let offered = match allowed {
-                Ok(offered) => offered,
-                Err(refusal) => {
-                    self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
-                    continue;
-                }
-            };
-            let effect = if self.began_unsafe(call) { Effect::Unsafe } else { offered.effect };
-            if before.is_none()
-                && let Some(hold) = self.needs_approval_for(offered, call, &invented).await?
-            {
-                for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
-                    self.settle(calls, index, came).await?;
-                }
-                continue;
-            }
-            if effect != Effect::Pure && before.is_none() {
-                intents.push(Write::Step(self.started(call, None, at)));
-            }
-            // A call that waits for a place counts as in progress, so that later calls keep their order
-            // behind it.
-            order.begun(index, offered.tool.source() == ResultSource::Person);
-            let sub_calls = self.sub_calls_on_record(calls, index);
-            if !sub_calls.outputs.is_empty() {
-                calls.give(index, sub_calls.outputs.iter().map(|(number, _)| *number));
-            }
-            let call = &calls[index];
-            let context = Context { sub_calls, ..self.context(call, effect, at) };
-            ready.push((index, Arc::clone(&offered.tool), context, arguments));
-        }
-        if !intents.is_empty() {
-            self.commit(intents).await?;
-        }
-        if ready.is_empty() {
-            return Ok(());
-        }
-        let alone = ready.len() == 1 && running.is_empty();
-        let seconds = self.kind.limits.tool_seconds;
-        let engine = self.engine.clone();
-        let begun = stream::iter(ready).map(move |(index, tool, context, arguments)| {
-            let engine = engine.clone();
-            async move {
-                // Checked by each call: it may have waited long for its place.
-                check_lease(&engine)?;
-                let clock = Arc::clone(engine.clock());
-                let ran =
-                    async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
-                Ok(if alone { ran.await } else { beside_others(index, ran).await })
-            }
-        });
-        running.push(begun.buffer_unordered(AT_ONCE).boxed());
-        Ok(())
-    }
-
-    /// Commits the outcome of one call.
-    async fn settle(&mut self, calls: &mut Calls<'_>, index: usize, came: CallOutcome) -> Result<()> {
         let outcome = match came {
             CallOutcome::Held(hold) => return self.request_approval(&calls[index], &hold, vec![]).await,
             CallOutcome::CallResult(outcome) => outcome,
@@ -351,7 +194,7 @@ impl Run<'_> {
     }
 
     /// Returns the step of a call that begins, with its intent.
-    fn started(&self, call: &ToolCall, edited: Option<Value>, at: Time) -> Step {
+    pub(in crate::run) fn started(&self, call: &ToolCall, edited: Option<Value>, at: Time) -> Step {
         let intent = Some(self.intent(call, edited));
         Step { intent, ..self.steps.row(StepKey::Tool(call.id), StepState::Started, at) }
     }
@@ -361,7 +204,7 @@ impl Run<'_> {
         self.edited(call).unwrap_or(&call.arguments).clone()
     }
 
-    fn context(&self, call: &ToolCall, effect: Effect, now: Time) -> Context {
+    pub(in crate::run) fn context(&self, call: &ToolCall, effect: Effect, now: Time) -> Context {
         Context {
             call: call.id,
             effect,
@@ -377,7 +220,7 @@ impl Run<'_> {
         }
     }
 
-    fn all_answered(&self, calls: &[ToolCall]) -> bool {
+    pub(in crate::run) fn all_answered(&self, calls: &[ToolCall]) -> bool {
         calls.iter().all(|call| self.steps.is_answered(call.id))
     }
 

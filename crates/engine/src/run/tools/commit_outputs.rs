@@ -32,6 +32,8 @@ impl Run<'_> {
             return self.finish_sub_call(calls, index, output, writes).await;
         }
         self.drop_sub_calls(&calls[index]).await?;
+        let forgotten = self.without_snapshot(calls[index].id);
+        self.batch.extend(forgotten);
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await
     }
 

@@ -25,7 +25,7 @@ impl Run<'_> {
     pub(in crate::run) fn with_sub_calls<'t>(&self, turn: &'t [ToolCall]) -> Calls<'t> {
         let mut calls = Calls::of(turn);
         for (index, call) in turn.iter().enumerate() {
-            if let Some(Wait::SubCalls { groups }) = self.steps.of_call(call).and_then(Step::wait) {
+            if let Some(Wait::SubCalls { groups, .. }) = self.steps.of_call(call).and_then(Step::wait) {
                 let made = self.sub_calls().filter(|made| made.of == call.id);
                 let made: Vec<ToolCall> = made.flat_map(|made| made.calls.iter().cloned()).collect();
                 calls.code_waits(index, made, groups.clone());
@@ -62,7 +62,7 @@ impl Run<'_> {
             _ => None,
         });
         let outputs = outputs.collect();
-        SubCallRecord { calls: made, outputs }
+        SubCallRecord { calls: made, outputs, snapshot: None }
     }
 
     /// Adds the calls that the code of a call makes, and what it waits for.
@@ -70,7 +70,7 @@ impl Run<'_> {
         &mut self,
         calls: &mut Calls<'_>,
         index: usize,
-        CodeCalls { calls: new, awaits }: CodeCalls,
+        CodeCalls { calls: new, awaits, snapshot }: CodeCalls,
     ) -> Result<()> {
         let call = &calls[index];
         let before = calls.made_by(index).count();
@@ -102,7 +102,14 @@ impl Run<'_> {
             .collect();
         let group = |group: Vec<usize>| group.into_iter().map(id).collect();
         let groups: Vec<Vec<CallId>> = awaits.into_iter().map(group).collect();
-        let state = StepState::Open(Wait::SubCalls { groups: groups.clone() });
+        let forgotten = self.without_snapshot(of).filter(|_| snapshot.is_none());
+        self.batch.extend(forgotten);
+        let has_snapshot = snapshot.is_some();
+        if let Some(state) = snapshot {
+            let kept = self.snapshot_of(of, &state, at)?;
+            self.batch.push(kept);
+        }
+        let state = StepState::Open(Wait::SubCalls { groups: groups.clone(), snapshot: has_snapshot });
         let waits = self.steps.row(StepKey::Tool(of), state, at);
         // It is known at once: another output may come into the same commit.
         self.steps.committed([waits.clone()]);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use entourage_engine::Clock as _;
 use entourage_store::{Commit, MemoryStore, Store, Write};
-use entourage_types::{Agent, CallId, HealthAct, OnEnd, OnTaskEnd, Owner, Status, Task, TaskId, TaskResult};
+use entourage_types::{
+    Agent, CallId, HealthAct, OnEnd, OnTaskEnd, Owner, Status, Task, TaskId, TaskResult, Wakeup,
+};
 
 use super::kit::{DAY, HOUR, counted, done, goal, in_status, world};
 
@@ -102,6 +104,44 @@ async fn a_round_looks_at_a_bounded_number_of_tasks_of_one_goal_and_the_next_one
     assert!(second < first && first < 200, "{first} and {second} calls");
     // Then it begins anew.
     assert_eq!(reads().await, (vec![], first));
+}
+
+/// Tasks whose agent has something to do again are left alone, also if there are more of them than a round forgets: the
+/// next round looks behind them.
+///
+/// Shows: S4-R127.
+#[tokio::test]
+async fn tasks_that_cannot_be_forgotten_keep_no_round_from_those_behind_them() {
+    let world = world(OnTaskEnd::Quiet).start().await;
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let (engine, _) = counted(&store, &world);
+    let began = world.clock().now();
+    let [mut busy, mut idle] = [(); 2].map(|()| {
+        let goal = Agent::root(Owner::local(), "goal", "", began);
+        let mut worker = goal.child("task", "", None, began);
+        worker.status = Status::Succeeded;
+        (goal, worker)
+    });
+    for (goal, worker) in [&mut busy, &mut idle] {
+        let mut commit = Commit::new(began);
+        commit.writes.extend([&*goal, worker].map(|agent| Write::NewAgent(agent.clone())));
+        store.commit(commit).await.unwrap();
+    }
+    // An agent that is to be woken has something to do.
+    let wakeup = Wakeup::new(busy.1.id, Owner::local(), began + 20 * DAY);
+    let mut commit = Commit::new(began).write(Write::ScheduleWakeup(wakeup));
+    let of_busy = (0..600).map(|_| ended_task(&busy.0, &busy.1));
+    let all = of_busy.chain([ended_task(&idle.0, &idle.1)]);
+    commit.writes.extend(all.map(|task| Write::record(&task).unwrap()));
+    store.commit(commit).await.unwrap();
+    world.clock().advance(16 * DAY);
+    let round = async || done(&engine.health_round(false).await.unwrap().reports);
+    let left_alone = |many| vec![(busy.1.id, HealthAct::LeftAlone); many];
+    assert_eq!(round().await, left_alone(500));
+    let rest = [left_alone(100), vec![(idle.1.id, HealthAct::Pruned)]].concat();
+    assert_eq!(round().await, rest);
+    // Then they begin anew.
+    assert_eq!(round().await, left_alone(500));
 }
 
 fn ended_task(from: &Agent, to: &Agent) -> Task {

@@ -102,7 +102,7 @@ impl Tool for CodeTool {
         }
         Ok(match ended {
             Ok(text) => Outcome::text(text),
-            Err(Waits(awaits)) => Outcome::Calls(CodeCalls { calls: code.new, awaits }),
+            Err(Waits(awaits)) => Outcome::Calls(CodeCalls { calls: code.new, awaits, snapshot: None }),
         })
     }
 }

@@ -12,15 +12,15 @@ use crate::cli::{
 pub(super) struct Told {
     /// Whether it explores: then what it wrote before the final result is work in progress.
     explores: bool,
-    /// In how many of the runs that ended it said them.
-    runs: usize,
+    /// Items of the transcript below this number were told: also by a process that this one followed, and that has ended.
+    upto: u64,
     /// Whether there were any.
     any: bool,
 }
 
 impl Told {
     pub(super) fn new(explores: bool) -> Self {
-        Self { explores, runs: 0, any: false }
+        Self { explores, upto: 0, any: false }
     }
 
     /// Writes the answers of the runs that ended while others are at work for the agent.
@@ -33,13 +33,29 @@ impl Told {
 
     /// Writes the answers of the runs that ended since.
     pub(super) fn tell(&mut self, entries: &[Entry], ends: &[u64]) -> Result<()> {
-        let new: Vec<String> = self.answers(entries, ends).into_iter().skip(self.runs).flatten().collect();
-        self.runs = ends.len();
+        let new = self.untold(entries, ends);
         if new.is_empty() {
             return Ok(());
         }
         let between = if std::mem::replace(&mut self.any, true) { "\n" } else { "" };
         out::result(format!("{between}{}", new.join("\n\n")))
+    }
+
+    /// The answers of the runs that ended since; from here on they were told.
+    fn untold(&mut self, entries: &[Entry], ends: &[u64]) -> Vec<String> {
+        if self.explores {
+            return result(entries).into_iter().collect();
+        }
+        let upto = self.upto;
+        let is_told = |entry: &Entry| entry.item_seq.is_some_and(|seq| seq < upto);
+        let from = entries.iter().rposition(is_told).map_or(0, |last| last + 1);
+        let new: Vec<u64> = ends.iter().copied().filter(|end| *end > upto).collect();
+        if new.is_empty() && !ends.is_empty() {
+            return Vec::new();
+        }
+        let last = entries.iter().filter_map(|entry| entry.item_seq).max().map(|last| last + 1);
+        self.upto = new.last().copied().or(last).unwrap_or(upto).max(upto);
+        answers(&entries[from..], &new).into_iter().flatten().collect()
     }
 
     /// All that the agent answered in the runs that ended, as one text.
@@ -92,4 +108,41 @@ fn answer(entries: &[Entry]) -> Option<String> {
         .map(|entry| entry.text.trim())
         .collect();
     (!said.is_empty()).then(|| said.join("\n\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::Time;
+
+    use super::*;
+
+    fn entry(role: Role, seq: u64, text: &str) -> Entry {
+        Entry {
+            role,
+            text: text.into(),
+            at: Time::from_micros(0),
+            item_seq: Some(seq),
+            post: None,
+            question: None,
+            task: None,
+            agent: None,
+            retryable: None,
+        }
+    }
+
+    /// The process that worked on the tree has ended, and this one goes on: with other numbers of ends, or none.
+    #[test]
+    fn an_answer_that_was_told_of_one_process_is_not_told_again_of_the_next() {
+        let mut entries = vec![entry(Role::User, 0, "Go."), entry(Role::Assistant, 1, "One.")];
+        let mut told = Told::new(false);
+        assert_eq!(told.untold(&entries, &[3]), ["One."]);
+        assert_eq!(told.untold(&entries, &[]), [""; 0]);
+        // A run that a result woke, and that nobody asked for.
+        entries.push(entry(Role::Assistant, 5, "Two."));
+        assert_eq!(told.untold(&entries, &[7]), ["Two."]);
+        entries.push(entry(Role::Assistant, 8, "Three."));
+        assert_eq!(told.untold(&entries, &[]), ["Three."]);
+        assert_eq!(told.untold(&entries, &[]), [""; 0]);
+        assert_eq!(told.whole(&entries, &[]).as_deref(), Some("One.\n\nTwo.\n\nThree."));
+    }
 }

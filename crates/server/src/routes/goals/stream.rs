@@ -10,7 +10,7 @@ use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
 use entourage_types::{
-    AgentId, CallId, Event, EventBody, Item, ItemBody, Status, Step, StepKey, StepStatus, TaskId,
+    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, Status, Step, StepKey, StepStatus, TaskId,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -18,14 +18,14 @@ use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
 use crate::{
     Problem,
     extract::{Caller, Id},
-    page::Paging,
+    page::{BYTES, Paging},
     routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
-    views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer},
+    views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer, is_stop},
 };
 
 /// How many items are read at once to know which calls were open before the stream begins.
-const BEFORE: u64 = 64;
+const BEFORE: u32 = 64;
 
 pub(super) fn routes() -> OpenApiRouter<AppState> {
     OpenApiRouter::new()
@@ -114,7 +114,10 @@ async fn follow(
     };
     let unread =
         latest.iter().filter(|message| !message.processed).map(|message| message.id.clone()).collect();
-    let renderer = ThreadRenderer::new(of.clone());
+    let mut renderer = ThreadRenderer::new(of.clone());
+    // What fails now was shown, and is over with the next attempt.
+    let agent = client.agent(of.agent).await?;
+    thread_messages::failing(&client, &agent, &mut renderer).await?;
     let thread =
         Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
     Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
@@ -216,6 +219,11 @@ impl Thread {
         Ok(match body {
             EventBody::Item { item: Some(item), .. } => {
                 self.lead(Lead::Before(item.seq)).await?;
+                if is_stop(&item) {
+                    // What failed of it may have been shown before this stream began.
+                    let step = self.client.failing_step(item.run).await?;
+                    step.as_ref().and_then(thread_messages::failed).map(|it| self.renderer.failing(&it));
+                }
                 self.renderer.item(&item)
             }
             EventBody::Question { question } => {
@@ -225,10 +233,9 @@ impl Thread {
             EventBody::Step { run, key: StepKey::Tool(call), state: StepStatus::Done, .. } => {
                 self.lead(Lead::Turn(call)).await?;
                 // If its output has joined the transcript by now, the item is about to tell it.
-                let ahead = self.client.calls_ahead(run).await?;
-                let step = ahead.iter().find(|step| step.key.call() == Some(call));
+                let step = self.client.call_ahead(run, call).await?;
                 let ended = |step: &Step| Some(self.renderer.ended(step.output()?, step.updated));
-                step.and_then(ended).unwrap_or_default()
+                step.as_ref().and_then(ended).unwrap_or_default()
             }
             EventBody::Step {
                 run,
@@ -266,24 +273,36 @@ impl Thread {
             (ItemBody::Turn(turn), Lead::Turn(call)) => turn.calls.iter().any(|made| made.id == *call),
             _ => false,
         };
-        let mut items: VecDeque<Item> = VecDeque::new();
-        while from > 0 && !items.iter().any(is_first) {
-            let first = from.saturating_sub(BEFORE);
-            let part = ItemQuery { before: Some(from), ..ItemQuery::of(self.of.agent, first, u32::MAX) };
-            self.client
-                .transcript_part(part)
-                .await?
-                .into_iter()
-                .rev()
-                .for_each(|item| items.push_front(item));
-            from = first;
+        let is_before = matches!(lead, Lead::Before(_));
+        let mut known: Vec<Item> = Vec::new();
+        loop {
+            let part =
+                ItemQuery { before: Some(from), bytes: BYTES, ..ItemQuery::of(self.of.agent, 0, BEFORE) };
+            let part = self.client.transcript_part(part).await?;
+            let Some(first) = part.first() else { break };
+            from = first.seq;
+            let turn = part.iter().rposition(is_first);
+            // What follows the turn of a call is about to come.
+            let is_used =
+                |item: &Item| is_first(item) || is_before && matches!(item.body, ItemBody::Output(_));
+            let used = part.into_iter().skip(turn.unwrap_or(0)).filter(is_used).map(without_text);
+            known = used.chain(known).collect();
+            if turn.is_some() {
+                break;
+            }
         }
-        let turn = items.iter().rposition(is_first).unwrap_or(items.len());
-        // What follows the turn of a call is about to come.
-        let known = items.iter().skip(turn).take(if matches!(lead, Lead::Turn(_)) { 1 } else { usize::MAX });
-        known.for_each(|item| drop(self.renderer.item(item)));
+        known.iter().for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
+}
+
+/// An item without what a call returned: that it has ended is enough.
+fn without_text(item: Item) -> Item {
+    let body = match item.body {
+        ItemBody::Output(output) => ItemBody::Output(Output { text: String::new(), details: None, ..output }),
+        body => body,
+    };
+    Item { body, ..item }
 }
 
 /// What a stream begins with, which tells the calls that are open by then.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::{Client, Entry, Error, ItemQuery, Page as Rows};
-use entourage_types::{Agent, AgentId, Item, ItemBody, StepState, TaskId, WaitingOn};
+use entourage_types::{Agent, AgentId, Item, ItemBody, Step, StepState, TaskId, WaitingOn};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -191,7 +191,7 @@ pub(super) async fn page(
         ended.flatten().for_each(|change| shown.update(change));
     }
     if before.is_none() {
-        if let Some(failing) = failing(client, &agent, &renderer).await? {
+        if let Some(failing) = failing(client, &agent, &mut renderer).await? {
             shown.put(Change::Message(failing));
         }
         unread.into_iter().for_each(|message| shown.add(message));
@@ -212,29 +212,31 @@ pub(super) const fn is_turn(item: &Item) -> bool {
 }
 
 /// The message about the attempt that failed last, while the next one is waited for.
-async fn failing(
+pub(super) async fn failing(
     client: &Client,
     agent: &Agent,
-    renderer: &ThreadRenderer,
-) -> Result<Option<ThreadMessageView>, Problem> {
+    renderer: &mut ThreadRenderer,
+) -> Result<Option<ThreadMessageView>, Error> {
     if agent.waiting_on != Some(WaitingOn::Retry) {
         return Ok(None);
     }
     let last = Rows { newest_first: true, limit: 1, ..Rows::default() };
     let Some(run) = client.runs(agent.id, last).await?.pop() else { return Ok(None) };
-    let steps = client.steps(run.id).await?;
-    Ok(steps.iter().rev().find_map(|step| match &step.state {
-        // A call that waits for room in a budget has not failed.
-        StepState::Retry(retry) if retry.shortage.is_none() => Some(renderer.failing(&Failing {
-            run: run.id,
-            attempt: step.attempt,
-            error: &retry.error,
-            class: retry.failed.last().and_then(|failed| failed.class),
-            due: retry.due,
-            at: step.updated,
-        })),
-        _ => None,
-    }))
+    let step = client.failing_step(run.id).await?;
+    Ok(step.as_ref().and_then(failed).map(|failing| renderer.failing(&failing)))
+}
+
+/// The attempt that failed last, if a step is followed by another one.
+pub(super) fn failed(step: &Step) -> Option<Failing<'_>> {
+    let StepState::Retry(retry) = &step.state else { return None };
+    Some(Failing {
+        run: step.run,
+        attempt: step.attempt,
+        error: &retry.error,
+        class: retry.failed.last().and_then(|failed| failed.class),
+        due: retry.due,
+        at: step.updated,
+    })
 }
 
 /// The messages of a page, each once, as it is in the end.

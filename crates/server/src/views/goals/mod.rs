@@ -22,5 +22,5 @@ pub(crate) use llm_history::{HistoryEntry, llm_history};
 pub(crate) use progress::{ThinkView, ToolCompleteView, ToolStartView};
 pub(crate) use stopped::Stopped;
 pub(crate) use thread_message::ThreadMessageView;
-pub(crate) use thread_renderer::{Change, Failing, ThreadRenderer};
+pub(crate) use thread_renderer::{Change, Failing, ThreadRenderer, is_stop};
 pub(crate) use user_agent::UserAgentView;

@@ -77,18 +77,18 @@ pub(crate) struct Metadata {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::QuestionId>)]
     pub(crate) question_id: Option<QuestionId>,
-    /// What sort of failure it was; with this, all that follows is given, too.
+    /// What sort of failure of a model it was. Left out of a failure that is none of a model, such as a limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::FailureClass>)]
     pub(crate) error_class: Option<FailureClass>,
-    /// How many attempts have failed.
+    /// How many attempts have failed, with `error_class`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<u32>,
-    /// When the next attempt is made; null if none is.
+    /// When the next attempt is made; null if none is. Given with each failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<schema::Time>)]
     pub(crate) next_retry_at: Option<Option<Time>>,
-    /// Whether another attempt will be made.
+    /// Whether another attempt will be made. Given with each failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retryable: Option<bool>,
     /// True in the last form of a failure that a later attempt has overcome: show nothing of it any more.
@@ -111,11 +111,11 @@ pub(crate) enum ActivityStatus {
 }
 
 impl Metadata {
-    /// Of a failure, with the time of the next attempt if there is one.
-    pub(crate) fn of_failure(failed: Failed, next: Option<Time>) -> Self {
+    /// Of a failure, with the attempts at a model call that failed, and with the time of the next one if there is one.
+    pub(crate) fn of_failure(failed: Option<Failed>, next: Option<Time>) -> Self {
         Self {
-            error_class: Some(failed.class),
-            attempt: Some(failed.attempts),
+            error_class: failed.map(|failed| failed.class),
+            attempt: failed.map(|failed| failed.attempts),
             next_retry_at: Some(next),
             retryable: Some(next.is_some()),
             ..Self::default()

@@ -36,6 +36,8 @@ pub(crate) struct ThreadRenderer {
     of: Agentable,
     /// The activities that have not ended.
     open: HashMap<CallId, ThreadMessageView>,
+    /// The run whose failures were shown last, and the failures.
+    failing: Option<(RunId, Failed)>,
 }
 
 /// A failed attempt at a model call, which is followed by another.
@@ -51,7 +53,7 @@ pub(crate) struct Failing<'a> {
 
 impl ThreadRenderer {
     pub(crate) fn new(of: Agentable) -> Self {
-        Self { of, open: HashMap::new() }
+        Self { of, open: HashMap::new(), failing: None }
     }
 
     /// Whether the use of a tool has not ended.
@@ -73,11 +75,12 @@ impl ThreadRenderer {
             }
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
+            // The person who stopped it knows; failed attempts before that no longer matter.
+            ItemBody::Notice(_) if is_stop(item) => {
+                let failing = self.failing.take().filter(|(run, _)| *run == item.run);
+                failing.map(|(_, failed)| self.overcome(item, failed)).into_iter().collect()
+            }
             ItemBody::Notice(notice) => match notice.code {
-                // The person who stopped it knows; failed attempts before that no longer matter.
-                NoticeCode::Ended(StopReason::Cancelled) => {
-                    vec![self.overcome(item, what_failed(notice))]
-                }
                 NoticeCode::Ended(reason) => vec![Change::Message(self.failed(item, reason, notice))],
                 _ => Vec::new(),
             },
@@ -87,14 +90,15 @@ impl ThreadRenderer {
 
     /// The message about an attempt that failed and is followed by another: one for each run, which changes with each
     /// attempt (S4-R107, R108).
-    pub(crate) fn failing(&self, failing: &Failing<'_>) -> ThreadMessageView {
+    pub(crate) fn failing(&mut self, failing: &Failing<'_>) -> ThreadMessageView {
         let Failing { run, attempt, error, class, due, at } = failing;
         let content = match attempt {
             0 => format!("Its model was not asked yet ({error}). It is asked at {due}."),
             _ => format!("Attempt {attempt} failed ({error}). The next one is made at {due}."),
         };
         let failed = Failed { class: class.unwrap_or(FailureClass::Other), attempts: *attempt };
-        let metadata = Metadata::of_failure(failed, Some(*due));
+        self.failing = Some((*run, failed));
+        let metadata = Metadata::of_failure(Some(failed), Some(*due));
         ThreadMessageView { metadata, ..self.text(error_id(*run), Source::Error, content, *at) }
     }
 
@@ -106,7 +110,7 @@ impl ThreadRenderer {
             None if is_failure => format!("{PERMANENTLY}: {}", notice.text),
             _ => notice.text.clone(),
         };
-        let metadata = Metadata::of_failure(what_failed(notice), None);
+        let metadata = Metadata::of_failure(notice.failed, None);
         ThreadMessageView { metadata, ..self.text(error_id(item.run), Source::Error, content, item.at) }
     }
 
@@ -127,12 +131,14 @@ impl ThreadRenderer {
     fn turn(&mut self, item: &Item, turn: &Turn) -> Vec<Change> {
         let failed = turn.asked.as_ref().map_or(&[][..], |asked| &asked.failed);
         let mut changes = Vec::new();
-        if let Some(last) = failed.last() {
-            // The attempt that succeeded ends what the failed ones said.
+        // An attempt that was put off has not failed.
+        let put_off = self.failing.take().filter(|(run, _)| *run == item.run).map(|(_, failed)| failed);
+        let failed = failed.last().map(|last| {
             let attempts = u32::try_from(failed.len()).unwrap_or(u32::MAX);
-            let failed = Failed { class: last.class.unwrap_or(FailureClass::Other), attempts };
-            changes.push(self.overcome(item, failed));
-        }
+            Failed { class: last.class.unwrap_or(FailureClass::Other), attempts }
+        });
+        // The attempt that succeeded ends what the others said.
+        changes.extend(failed.or(put_off).map(|failed| self.overcome(item, failed)));
         for call in turn.calls.iter().filter(|call| is_activity(&call.tool)) {
             let activity = self.activity(call, item.at);
             changes.push(Change::ToolStart(ToolStartView::of(call)));
@@ -145,7 +151,7 @@ impl ThreadRenderer {
     /// The message about the failures of a run once more: they are over.
     fn overcome(&self, item: &Item, failed: Failed) -> Change {
         let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
-        let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(failed, None) };
+        let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(Some(failed), None) };
         Change::Message(ThreadMessageView { metadata, ..gone })
     }
 
@@ -197,9 +203,14 @@ impl ThreadRenderer {
     }
 }
 
-/// The attempts that a run failed of.
-fn what_failed(notice: &Notice) -> Failed {
-    notice.failed.unwrap_or(Failed { class: FailureClass::Other, attempts: 1 })
+/// Whether an item is the end of a run that a person stopped: one that was given up has failed attempts.
+pub(crate) const fn is_stop(item: &Item) -> bool {
+    match &item.body {
+        ItemBody::Notice(notice) => {
+            matches!(notice.code, NoticeCode::Ended(StopReason::Cancelled)) && notice.failed.is_none()
+        }
+        _ => false,
+    }
 }
 
 /// The id of the message about the failures of a run.

@@ -15,7 +15,7 @@ use entourage_llm::{Delta, Deltas, Error as ModelError, Message, Model, Reply, R
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Settings, Tool, Toolbox, builtin};
 use entourage_types::{
     AgentId, ApprovalRule, CallId, Comparison, Condition, ContextPolicy, Cost, Input, Kind, Limits,
-    ProgramName, Reply as Says, Section, ToolCall, ToolSpec, Usage, Verdict,
+    ProgramName, Reply as Says, Section, ToolCall, ToolSpec, Usage, Verdict, tool_names,
 };
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ use super::{
     plan::{MOST_PARTS, PLAN},
     purse::Purse,
 };
-use crate::kit::{Bug, Dice, Effects, bare};
+use crate::kit::{Bug, Code, CodeTool, Dice, Effects, Waits, bare};
 
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
@@ -204,7 +204,7 @@ impl Improviser {
         };
         let arguments = match spec.name.as_str() {
             _ if self.0.trouble(4) => Value::String("{\"cut off\": ".into()),
-            "look" | "put" | "pay" => json!({ "n": dice.below(10) }),
+            "look" | "put" | "pay" | "code" => json!({ "n": dice.below(10) }),
             "send_message" if choice("recipient").is_null() => json!({ "message": "so it is" }),
             "send_message" => json!({ "recipient": choice("recipient"), "message": "help me" }),
             "spawn_agent" => json!({ "kind": choice("kind"), "task": "look around" }),
@@ -322,15 +322,53 @@ impl Tool for Prop {
     }
 }
 
+/// Code of several sorts: agents, tools of each class, questions, times; some of it leaves what it has begun.
+fn code(code: &mut Code, arguments: &Value) -> Result<String, Waits> {
+    let sort = arguments["n"].as_u64().unwrap_or_default();
+    Ok(match sort {
+        0 | 1 => {
+            let (one, other) = (code.fork("look around"), code.fork("look there"));
+            format!("{}, {}", code.wait(one)?.text, code.wait(other)?.text)
+        }
+        2 => {
+            let calls = ["look", "put", "pay"].map(|tool| code.call(tool, json!({ "n": 4 })));
+            let [look, put, pay] = calls.map(|call| code.wait(call));
+            format!("{} {} {}", look?.text, put?.text, pay?.text)
+        }
+        3 => code.ask("Shall I?")?.text,
+        4 => {
+            let forked = code.fork("look around");
+            let slept = code.call("wait", json!({ "seconds": 30 }));
+            code.first(&[forked, slept])?.1.text
+        }
+        5 => {
+            let noted = code.call("create_note", json!({ "title": "of code", "content": "something" }));
+            code.call("emit", json!({ "text": "noted" }));
+            code.wait(noted)?.text
+        }
+        6 => {
+            let asked = code.call("send_message", json!({ "recipient": "lead", "message": "help me" }));
+            code.wait(asked)?.text
+        }
+        _ => {
+            let paid = code.call("pay", json!({ "n": sort }));
+            code.wait(paid)?.text
+        }
+    })
+}
+
 pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
     let classes = PROPS.into_iter().zip([Effect::Pure, Effect::Idempotent, Effect::Unsafe]);
     let mut tools = Toolbox::new();
     let all = builtin(Settings::default());
     for name in
         ["send_message", "spawn_agent", "reactivate_agent", "ask_user", "wait", "create_note", "search_notes"]
+            .into_iter()
+            .chain([tool_names::FORK, tool_names::EMIT])
     {
         all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)).expect("a name of its own"));
     }
+    let tools = tools.with(CodeTool::new(code));
     classes.fold(tools, |tools, (name, effect)| {
         tools.with(Prop { name, effect, effects: effects.clone(), mood: mood.clone() })
     })

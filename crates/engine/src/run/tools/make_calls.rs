@@ -1,0 +1,179 @@
+//! Makes the calls of a turn, and those of their code, until each has its output or waits.
+
+use std::sync::Arc;
+
+use entourage_store::Write;
+use entourage_tools::{Context, Effect};
+use entourage_types::{CallId, ResultSource, Step, StepStatus, Wait};
+use futures::{
+    FutureExt, StreamExt,
+    stream::{self, BoxStream, SelectAll},
+};
+
+use crate::run::{
+    Interrupt, Result, Run, check_lease,
+    delegation::order::{CallOutcome, Order},
+    guards::taint::Readings,
+    tools::calls::Calls,
+    tools::execute::{CallResult, beside_others, run_tool},
+};
+
+/// The most of them that run at once; the others wait for one of these to end.
+const AT_ONCE: usize = 16;
+
+/// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
+type Running = SelectAll<BoxStream<'static, Result<CallResult>>>;
+
+impl Run<'_> {
+    /// Makes calls until each has its output or waits.
+    pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
+        let begun = self.take_posts(calls).await?;
+        let (mut running, mut order) = (Running::new(), Order::default());
+        let cancel = self.control.cancel().clone();
+        loop {
+            // What has ended is committed before code goes on, so that it reads all of it at once.
+            let ended = running.next().now_or_never().flatten();
+            if ended.is_none() {
+                self.begin_calls(calls, &begun, &mut running, &mut order).await?;
+                // None may start once a caller was informed that the agent ends.
+                if cancel.is_cancelled() {
+                    self.flush().await?;
+                    return Err(Interrupt::Stopping);
+                }
+            }
+            let ended = ended.map(Some).or_else(|| running.next().now_or_never());
+            let ran = match ended {
+                Some(ran) => ran,
+                None => {
+                    // The turn is committed before the run waits for a slow call: it must not exist in
+                    // memory only.
+                    self.flush().await?;
+                    tokio::select! {
+                        biased;
+                        ran = running.next() => ran,
+                        () = cancel.cancelled() => return Err(Interrupt::Stopping),
+                    }
+                }
+            };
+            let Some(ran) = ran else {
+                if self.all_answered(calls.turn()) || !self.break_deadlocks(calls).await? {
+                    return Ok(());
+                }
+                continue;
+            };
+            let (index, outcome) = ran?;
+            // The next call begins, with a time limit of its own.
+            self.control.pulse().beat(self.engine.now());
+            for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
+                self.settle(calls, index, came).await?;
+            }
+        }
+    }
+
+    /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
+    async fn begin_calls(
+        &mut self,
+        calls: &mut Calls<'_>,
+        begun: &[CallId],
+        running: &mut Running,
+        order: &mut Order,
+    ) -> Result<()> {
+        loop {
+            let mut next: Vec<usize> = calls.take_new().filter(|index| !calls.is_waiting(*index)).collect();
+            next.extend(calls.take_ready(|call| self.steps.is_answered(call)));
+            if next.is_empty() {
+                return Ok(());
+            }
+            self.dispatch(calls, &next, begun, (running, order)).await?;
+        }
+    }
+
+    /// Starts those of these calls that have not begun, those begun ones that may be begun again, and code that goes on.
+    /// The intent of a call that is not pure is committed before the call starts.
+    async fn dispatch(
+        &mut self,
+        calls: &mut Calls<'_>,
+        which: &[usize],
+        begun: &[CallId],
+        (running, order): (&mut Running, &mut Order),
+    ) -> Result<()> {
+        let offer = Arc::clone(self.offered.tools());
+        let at = self.engine.now();
+        let new = which.iter().map(|index| &calls[*index]).filter(|call| self.steps.of_call(call).is_none());
+        let addresses = new.filter_map(|call| offer.find(&call.tool)?.tool.address(&call.arguments));
+        let invented = Readings::of(self).invented(addresses.collect()).await?;
+        let (mut ready, mut intents) = (Vec::new(), Vec::new());
+        for &index in which {
+            let call = &calls[index];
+            let before = self.steps.of_call(call).map(Step::status);
+            let goes_on =
+                matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }));
+            if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !goes_on)
+                || self.steps.is_answered(call.id)
+            {
+                continue;
+            }
+            let arguments = self.arguments(call);
+            if self.is_in_doubt(call) && !begun.contains(&call.id) {
+                self.ask_whether_it_happened(call).await?;
+                continue;
+            }
+            let allowed = match calls.maker(index) {
+                Some(_) => offer.allowed_to_code(&call.tool, &arguments),
+                None => offer.allowed(&call.tool, &arguments),
+            };
+            let offered = match allowed {
+                Ok(offered) => offered,
+                Err(refusal) => {
+                    self.finish(calls, index, self.refused_call(call, &refusal), vec![]).await?;
+                    continue;
+                }
+            };
+            let effect = if self.began_unsafe(call) { Effect::Unsafe } else { offered.effect };
+            if before.is_none()
+                && let Some(hold) = self.needs_approval_for(offered, call, &invented).await?
+            {
+                for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
+                    self.settle(calls, index, came).await?;
+                }
+                continue;
+            }
+            if effect != Effect::Pure && before.is_none() {
+                intents.push(Write::Step(self.started(call, None, at)));
+            }
+            // A call that waits for a place counts as in progress, so that later calls keep their order
+            // behind it.
+            order.begun(index, offered.tool.source() == ResultSource::Person);
+            let mut sub_calls = self.sub_calls_on_record(calls, index);
+            sub_calls.snapshot = self.snapshot(call.id).await?;
+            if !sub_calls.outputs.is_empty() {
+                calls.give(index, sub_calls.outputs.iter().map(|(number, _)| *number));
+            }
+            let call = &calls[index];
+            let context = Context { sub_calls, ..self.context(call, effect, at) };
+            ready.push((index, Arc::clone(&offered.tool), context, arguments));
+        }
+        if !intents.is_empty() {
+            self.commit(intents).await?;
+        }
+        if ready.is_empty() {
+            return Ok(());
+        }
+        let alone = ready.len() == 1 && running.is_empty();
+        let seconds = self.kind.limits.tool_seconds;
+        let engine = self.engine.clone();
+        let begun = stream::iter(ready).map(move |(index, tool, context, arguments)| {
+            let engine = engine.clone();
+            async move {
+                // Checked by each call: it may have waited long for its place.
+                check_lease(&engine)?;
+                let clock = Arc::clone(engine.clock());
+                let ran =
+                    async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
+                Ok(if alone { ran.await } else { beside_others(index, ran).await })
+            }
+        });
+        running.push(begun.buffer_unordered(AT_ONCE).boxed());
+        Ok(())
+    }
+}
