@@ -76,6 +76,12 @@ case $browser in
   *) missing $browser "a browser follows an exploration through restarts" ;;
 esac
 
+bash $HERE/bubblewrap.sh; bubblewrap=$?
+case $bubblewrap in
+  0) passed=$((passed + 1)); echo "PASSED: CPython runs agents' code under bubblewrap, and nothing leaves it" ;;
+  *) missing $bubblewrap "CPython runs agents' code under bubblewrap, and nothing leaves it" ;;
+esac
+
 bash $HERE/outages.sh; outages=$?
 case $outages in
   0) passed=$((passed + 1)); echo "PASSED: a disk that is full, read-only or held is waited for" ;;

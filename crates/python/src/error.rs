@@ -57,6 +57,20 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// CPython cannot be confined here, so it does not run.
+    #[error("CPython cannot be confined by bubblewrap here: {why}; {remedy}")]
+    Unconfined {
+        /// Why, in bubblewrap's words where it said something.
+        why: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The operator's CPython, or its packages, cannot be used.
+    #[error("CPython cannot be used: {why}")]
+    NoPython {
+        /// Why, and what to do.
+        why: String,
+    },
     /// What the process replied is no reply.
     #[error("the process of the code replied with something else than a reply: {0}")]
     Reply(String),

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::confine::Confinement;
+use crate::confine::Interpreter;
 use crate::interpreter::MAX_SNAPSHOT_BYTES;
 use crate::progress::Progress;
 use crate::record::Record;
@@ -25,13 +25,16 @@ const LENGTHS: usize = 8;
 pub(crate) struct Request {
     pub(crate) script: Script,
     pub(crate) record: Record,
+    /// Where calls are whose values the code awaits: the line, from 1, and the byte within it, from 0. For CPython; the
+    /// built-in interpreter finds them itself.
+    pub(crate) awaited: Vec<(u32, u32)>,
 }
 
 /// What the child tells. The snapshot is beside it.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Reply {
-    /// It is ready, and confined like this.
-    Ready(Confinement),
+    /// It is ready.
+    Ready(Interpreter),
     /// What a run came to.
     Ran {
         progress: Progress,

@@ -26,11 +26,16 @@
 //! # What confines it
 //!
 //! Code runs in a process of [`worker_main`], which has no environment, no files and no network, and may make few
-//! system calls; [`Workers::confinement`] says what of that this system enforces. The parent bounds its time, its
+//! system calls; [`Workers::interpreter`] says what of that this system enforces. The parent bounds its time, its
 //! replies and how many there are, and never gives a process that ran one owner's code that of another.
+//!
+//! Where the operator wants the standard library or packages, [`Workers::cpython`] runs the same code with CPython: same
+//! functions, same record. It runs under bubblewrap, which takes files, network and other processes away, with a filter
+//! of system calls and limits, in a process for each run.
 
 mod code;
 mod confine;
+mod cpython;
 mod error;
 mod frame;
 mod interpreter;
@@ -41,7 +46,8 @@ mod tool;
 mod worker;
 mod workers;
 
-pub use confine::{Confinement, Measure, confine};
+pub use confine::{Confinement, Interpreter, Measure, confine};
+pub use cpython::CPython;
 pub use error::Error;
 pub use interpreter::{MAX_SNAPSHOT_BYTES, run};
 pub use progress::{Ended, Progress, PythonError};

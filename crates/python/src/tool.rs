@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_tools::{
-    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, Outcome as ToolOutcome, PythonSettings,
-    ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
+    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, Outcome as ToolOutcome, PythonInterpreter,
+    PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
 };
 use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
 use schemars::JsonSchema;
@@ -16,12 +16,13 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
-    Call, Ended, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand, Workers,
+    CPython, Call, Ended, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
+    Workers,
 };
 
 const NAME: &str = tool_names::PYTHON;
 
-/// What the functions of code do, as its model reads it.
+/// What the functions of code do, as its model reads it; then which Python it is.
 const DESCRIPTION: &str = "\
 Run Python that starts other agents, waits for them, asks the user and calls your tools. Use it to do many things at once \
 or in a loop. It may wait for days. What it prints and the value of its last expression come back; nothing else is kept \
@@ -30,8 +31,20 @@ Functions: fork(prompt, kind=None) starts an agent that knows nothing but the pr
 wait(agent) returns its result, wait([a, b]) a list; ask_user(text) returns the answer, or None if there is none; \
 tool(name, **arguments) calls one of your tools and returns its text; emit(text) reports progress. With `await`, \
 wait, ask_user and tool give awaitables, for asyncio.gather. What fails raises RuntimeError.
+";
+
+/// Which Python the built-in interpreter has.
+const BUILT_IN: &str = "\
 It is a subset of Python: functions, comprehensions, f-strings, try, dataclasses, and the modules asyncio, json, re, \
-typing, dataclasses; no files, no network, no clock, no chance.
+typing, dataclasses; no files, no network, no clock, no chance.";
+
+/// Which Python CPython is here.
+const CPYTHON: &str = "\
+It is CPython with its standard library and what is installed; no network, no processes, no threads, and no files but in \
+/tmp, which is empty at first. After each wait the code runs again from its top, over what its calls returned: clock and \
+chance must not decide what it calls.";
+
+const EXAMPLE: &str = "
 Example:
 agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
 print(wait(agents))";
@@ -46,6 +59,7 @@ const SLOW: Duration = Duration::from_millis(50);
 /// is on record.
 pub struct PythonTool {
     workers: Workers,
+    description: String,
     limits: Limits,
     snapshots: Snapshots,
 }
@@ -60,8 +74,6 @@ impl PythonTool {
     /// A tool whose code runs in processes of this program, within the limits of these settings.
     #[must_use]
     pub fn of(command: WorkerCommand, settings: &PythonSettings) -> Self {
-        let processes = Settings { concurrent: settings.concurrency, ..Settings::default() };
-        let workers = Workers::new(command, processes);
         let limits = Limits {
             cpu: Duration::from_secs(settings.cpu_seconds),
             wall: Duration::from_secs(settings.seconds),
@@ -70,7 +82,25 @@ impl PythonTool {
             calls: settings.calls.min(MOST_CALLS),
             ..Limits::default()
         };
-        Self { workers, limits, snapshots: settings.snapshots }
+        let language = match settings.interpreter {
+            PythonInterpreter::BuiltIn => BUILT_IN,
+            PythonInterpreter::Cpython => CPYTHON,
+        };
+        let description = [DESCRIPTION, language, EXAMPLE].concat();
+        Self { workers: Self::workers(command, settings), description, limits, snapshots: settings.snapshots }
+    }
+
+    /// The processes of such a tool.
+    #[must_use]
+    pub fn workers(command: WorkerCommand, settings: &PythonSettings) -> Workers {
+        let processes = Settings { concurrent: settings.concurrency, ..Settings::default() };
+        match settings.interpreter {
+            PythonInterpreter::BuiltIn => Workers::new(command, processes),
+            PythonInterpreter::Cpython => {
+                let cpython = CPython::new(&settings.cpython, settings.packages.clone());
+                Workers::cpython(command, cpython, processes)
+            }
+        }
     }
 }
 
@@ -84,7 +114,7 @@ impl Tool for PythonTool {
         if !caller.kind.tools.iter().flatten().any(|tool| tool == NAME) {
             return None;
         }
-        let mut spec = spec_of::<Arguments>(NAME, DESCRIPTION);
+        let mut spec = spec_of::<Arguments>(NAME, &self.description);
         if let Some(schema) = spec.parameters.as_object_mut() {
             schema.remove("description");
         }
@@ -218,6 +248,24 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Result<To
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_settings_say_which_python_it_is() {
+        let settings = |set: Value| serde_json::from_value::<PythonSettings>(set).unwrap();
+        let command = WorkerCommand { program: "/no/such/worker".into(), args: Vec::new() };
+        let tool = |settings: &PythonSettings| PythonTool::of(command.clone(), settings);
+        let built_in = tool(&settings(json!({ "interpreter": "built-in" })));
+        assert!(
+            built_in.description.contains("a subset of Python") && !built_in.description.contains("CPython")
+        );
+        assert_eq!(built_in.description, tool(&PythonSettings::default()).description);
+        let cpython = settings(json!({ "interpreter": "cpython", "cpython": "/no/such/python" }));
+        let cpython = tool(&cpython);
+        assert!(cpython.description.contains("It is CPython") && cpython.description.contains("Example:"));
+        let error = cpython.workers.interpreter().await.unwrap_err().to_string();
+        assert!(error.contains("[tools.python]"), "{error}");
+        assert!(serde_json::from_value::<PythonSettings>(json!({ "interpreter": "pypy" })).is_err());
+    }
 
     #[test]
     fn a_call_is_read_back_as_the_code_made_it() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use monty_types::{BASELINE_MEMORY, LIVE_MEMORY};
 
-use crate::confine::{Confinement, Process, SLACK_BYTES, limit_run};
+use crate::confine::{Confinement, Interpreter, Process, SLACK_BYTES, limit_run};
 use crate::error::Error;
 use crate::frame::{self, Reply, Request};
 use crate::interpreter;
@@ -37,6 +37,10 @@ pub(crate) const OUT_OF_MEMORY: i32 = monty_types::OOM_EXIT_CODE;
 ///
 /// A program that is started for this calls nothing else, and has opened no files and started no threads before.
 pub fn worker_main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(ended) = std::env::args_os().next_back().and_then(|last| crate::cpython::supervise(&last)) {
+        return ended;
+    }
     let (process, confinement) = Process::begin();
     let watched = Arc::new(Watched {
         process,
@@ -125,7 +129,7 @@ fn serve(watched: &Watched, mut confinement: Confinement) -> io::Result<()> {
     Process::finish(&mut confinement);
     let (mut from, mut to) = (io::stdin().lock(), io::stdout().lock());
     let size = watched.process.resident().unwrap_or(0);
-    frame::reply(&mut to, &Reply::Ready(confinement), &[])?;
+    frame::reply(&mut to, &Reply::Ready(Interpreter::BuiltIn(confinement)), &[])?;
     while let Some((json, snapshot)) = frame::read(&mut from)? {
         let request: Request = serde_json::from_slice(&json)?;
         drop(json);

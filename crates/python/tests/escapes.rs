@@ -1,6 +1,6 @@
 //! Ways out of the interpreter and of its process: none leads anywhere.
 
-use entourage_python::{Limits, Measure, Settings};
+use entourage_python::{Interpreter, Limits, Measure, Settings};
 
 use crate::harness::*;
 
@@ -47,7 +47,8 @@ async fn code_reaches_nothing_of_the_system() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_worker_says_how_it_is_confined() {
-    let confinement = workers(Settings::default()).confinement().await.unwrap();
+    let interpreter = workers(Settings::default()).interpreter().await.unwrap();
+    let Interpreter::BuiltIn(confinement) = interpreter else { panic!("{interpreter}") };
     assert_eq!(confinement.seccomp, Measure::Full, "{confinement}");
     assert_eq!(confinement.limits, Measure::Full, "{confinement}");
     assert_eq!(confinement.memory, Measure::Full, "{confinement}");

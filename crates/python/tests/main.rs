@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test stops at what it did not expect")]
 
 mod asynchronous;
+mod cpython;
 mod escapes;
 mod harness;
 mod limits;

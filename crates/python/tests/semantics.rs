@@ -228,3 +228,16 @@ fn a_function_may_be_called_by_another_name() {
 fn code_may_have_functions_of_these_names() {
     assert_eq!(printed("def tool(x):\n  return x + 1\nprint(tool(1))"), "2\n");
 }
+
+#[test]
+fn functions_of_code_are_no_tools_and_a_question_by_the_tool_is_one_of_the_function() {
+    let asked = blocked(first("tool('ask_user', question='Which?')")).0;
+    assert_eq!(asked, [Call::AskUser { text: "Which?".into() }]);
+    let (with_options, _) = blocked(first("tool('ask_user', question='Which?', options=['a'])"));
+    assert!(matches!(&with_options[..], [Call::Tool { name, .. }] if name == "ask_user"), "{with_options:?}");
+    for name in ["fork", "wait", "emit"] {
+        let error = ended(&format!("tool('{name}', text='x')")).error.unwrap();
+        assert_eq!(error.kind, "ValueError");
+        assert!(error.message.contains(&format!("call {name}(…) itself")), "{}", error.message);
+    }
+}

@@ -32,7 +32,7 @@ pub use agents::{
 };
 pub use all::{Settings, builtin};
 pub use arguments::{ArgumentValidator, TextSchema, parse, schema_of, spec_of};
-pub use code::{Emit, Fork, ForkArguments, PythonSettings, Snapshots};
+pub use code::{Emit, Fork, ForkArguments, PythonInterpreter, PythonSettings, Snapshots};
 pub use context::Context;
 pub use documents::{
     CreateDocument, DocumentEdit, DocumentWrite, EditDocument, ListDocuments, ReadDocument, RewriteDocument,

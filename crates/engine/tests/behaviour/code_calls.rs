@@ -1,12 +1,20 @@
 //! Calls that the code of a call makes.
 
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
 use entourage_llm::{Message, Script, ScriptedModel};
 use entourage_testkit::{World, plain};
-use entourage_tools::{Effect, Toolbox};
-use entourage_types::{Action, Answer, ApprovalRule, Kind, Status, Verdict, WaitingOn};
-use serde_json::json;
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
+use entourage_types::{Action, Answer, ApprovalRule, Kind, Status, ToolSpec, Verdict, WaitingOn};
+use serde_json::{Value, json};
 
-use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
+use crate::kit::{
+    Code, CodeTool, Effects, TestTool, Waits, WorldExt, bare, eventually, first_tools, one_kind,
+};
 
 type Body = fn(&mut Code) -> Result<String, Waits>;
 
@@ -259,4 +267,104 @@ async fn what_code_reports_is_a_notice_for_those_who_watch() {
     let world = world(code, |_| {}).await;
     let (_, lines) = run(&world).await;
     assert!(lines.iter().any(|line| line == "notice progress: halfway"), "{lines:#?}");
+}
+
+/// A tool that never returns.
+struct Endless(Arc<AtomicUsize>);
+
+#[async_trait]
+impl Tool for Endless {
+    fn name(&self) -> &str {
+        "endless"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("endless", "Never returns.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Idempotent
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn calls_in_progress_end_with_their_code_and_those_that_wait_for_a_place_never_begin() {
+    let begun = Arc::new(AtomicUsize::new(0));
+    let code: Body = |code| {
+        let quick = code.call("emit", json!({ "text": "first" }));
+        (0..40).for_each(|_| drop(code.call("endless", json!({}))));
+        code.wait(quick).map(|_| "enough".to_owned())
+    };
+    let world = with_tools(code, first_tools().with(Endless(Arc::clone(&begun))), |_| {}).await;
+    let (output, lines) = run(&world).await;
+    assert_eq!(output, "output: enough");
+    let cut = lines.iter().filter(|line| line.contains("without waiting for it; it may have taken effect"));
+    assert_eq!(cut.count(), 40, "each has one output, and its intent was on record: {lines:#?}");
+    assert!(begun.load(Ordering::SeqCst) <= 16, "{begun:?}");
+}
+
+#[tokio::test]
+async fn an_agent_that_existed_before_the_code_keeps_its_memory_when_the_code_leaves_it() {
+    let code: Body = |code| {
+        code.call("send_message", json!({ "recipient": "writer", "message": "ask again" }));
+        let quick = code.fork("A");
+        code.wait(quick).map(|output| output.text)
+    };
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "Meet." => {
+                Script::call("send_message", json!({ "recipient": "writer", "message": "hello" }))
+            }
+            Some(Message::User(text)) if text == "Go." => Script::call("code", json!({})),
+            Some(Message::User(text)) if text.starts_with("ask") => {
+                Script::call("ask_user", json!({ "question": "Which?" }))
+            }
+            Some(Message::User(text)) => Script::text(format!("did {text}")),
+            Some(Message::Output { text, .. }) => Script::text(text.clone()),
+            other => Script::text(format!("unexpected {other:?}")),
+        }))
+    });
+    let tools = first_tools().with(CodeTool::new(move |run, _| code(run)));
+    let kinds = one_kind(|kind| kind.peers = vec!["writer".to_owned()]).with(bare("writer"));
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Meet.").await;
+    world.ended(root.id).await;
+    world.client().send(root.id, "Go.", None).await.unwrap();
+    let tree = async || world.client().tree(root.id).await.unwrap();
+    eventually("the code has ended", tree, |tree| {
+        tree.len() == 3 && tree[0].status == Status::Succeeded && tree[1].status == Status::Failed
+    })
+    .await;
+    assert_eq!(tree().await[1].kind, "writer", "it was stopped and not deleted");
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_fork_that_an_approval_rule_holds_back_is_made_once_a_person_approves_it() {
+    let code: Body = |code| {
+        let held = code.fork("A");
+        code.wait(held).map(|output| output.text)
+    };
+    let world = world(code, |kind| {
+        kind.approval = vec![ApprovalRule {
+            tools: vec!["fork".into()],
+            effects: vec![],
+            when: vec![],
+            answer_seconds: None,
+            otherwise: Verdict::Reject,
+        }];
+    })
+    .await;
+    let root = world.ask("Go.").await;
+    let question = world.question(root.id).await;
+    assert_eq!(world.client().tree(root.id).await.unwrap().len(), 1);
+    world.client().answer(question.id, Verdict::Approve.into()).await.unwrap();
+    world.ended(root.id).await;
+    let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
+    assert!(lines.contains(&"output: did A".to_owned()), "{lines:#?}");
 }

@@ -121,3 +121,46 @@ async fn agents_that_code_leaves_are_deleted_whatever_crashes() {
     let points = story.survives([1], 3).await;
     assert!(points >= 50, "{points}");
 }
+
+/// Forks an agent that waits for a person, looks, and asks: the person answers the agent only after that.
+fn goes_on_beside_an_agent(code: &mut Code) -> Result<String, Waits> {
+    let forked = code.fork("ask someone");
+    let look = code.call("look", json!({ "n": 1 }));
+    code.wait(look)?;
+    let ready = code.ask("Ready?")?.text;
+    Ok(format!("{ready}, {}", code.wait(forked)?.text))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_that_can_go_on_does_so_after_a_crash_though_its_agent_waits_for_another() {
+    let story = Story::new(["Go."], |witness| {
+        let model = ScriptedModel::deciding(|request| {
+            Some(Ok(match request.messages.last() {
+                Some(Message::User(text)) if text.starts_with("ask") => {
+                    Script::call("ask_user", json!({ "question": "Which?" }))
+                }
+                _ => runs_code(request),
+            }))
+        });
+        let tools = first_tools()
+            .with(CodeTool::new(|code, _| goes_on_beside_an_agent(code)))
+            .with(TestTool::new("look", Effect::Pure, &Effects::seen_by(witness)));
+        World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+    });
+    let ready: Mutex<BTreeSet<AgentId>> = Mutex::default();
+    let story = story.any_order().person(move |question| {
+        let mut ready = ready.lock().unwrap();
+        if question.text == "Ready?" {
+            ready.insert(question.root);
+        }
+        match ready.contains(&question.root) {
+            true => PersonAction::Answer(Answer::Text("yes".into())),
+            false => PersonAction::Wait,
+        }
+    });
+    let undisturbed = story.run(1, &[]).await;
+    let said = "output: yes, yes";
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == said), "{:#?}", undisturbed.transcripts);
+    let points = story.survives([1], 2).await;
+    assert!(points >= 50, "{points}");
+}

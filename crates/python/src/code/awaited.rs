@@ -110,7 +110,10 @@ impl<'a> Visitor<'a> for Flows<'a> {
                 match &*call.func {
                     Expr::Name(name) if name.id == "gather" => self.roots.extend(&call.arguments.args),
                     Expr::Attribute(method) => match method.attr.as_str() {
-                        "gather" | "run" => self.roots.extend(&call.arguments.args),
+                        "gather" | "run" | "as_completed" | "create_task" | "ensure_future" | "shield"
+                        | "wait" | "wait_for" | "run_until_complete" => {
+                            self.roots.extend(&call.arguments.args)
+                        }
                         "append" | "extend" | "insert" | "add" | "setdefault" | "update" => {
                             if let (Some(name), Some(value)) =
                                 (key(&method.value), call.arguments.args.last())

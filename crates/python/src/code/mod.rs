@@ -107,6 +107,22 @@ impl Prepared {
     }
 }
 
+/// Where calls of the engine's functions are whose values the code awaits: the line, from 1, and the byte in it, from 0.
+pub(crate) fn awaited_places(code: &str) -> Vec<(u32, u32)> {
+    let Ok(parsed) = ruff_python_parser::parse_module(code) else {
+        return Vec::new();
+    };
+    let own = bindings::functions_bound(parsed.suite());
+    let is_own = |start: &usize| own.iter().any(|name| code[*start..].starts_with(name));
+    let calls = awaited::awaited_calls(parsed.suite());
+    let place = |start: usize| {
+        let before = &code[..start];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        (newlines(before) + 1, u32::try_from(start - line_start).unwrap_or(u32::MAX))
+    };
+    calls.into_iter().filter(|start| !is_own(start)).map(place).collect()
+}
+
 /// A text in which names of calls are those that the code has.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

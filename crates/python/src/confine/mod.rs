@@ -34,6 +34,29 @@ pub struct Confinement {
     pub memory: Measure,
 }
 
+/// What runs code here, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Interpreter {
+    /// The built-in one, whose process is confined like this.
+    BuiltIn(Confinement),
+    /// CPython, which runs under bubblewrap or not at all.
+    CPython {
+        /// Its version.
+        version: String,
+    },
+}
+
+impl Interpreter {
+    /// Whether all that confines it is in force.
+    #[must_use]
+    pub fn is_confined(&self) -> bool {
+        match self {
+            Self::BuiltIn(confinement) => confinement.is_whole(),
+            Self::CPython { .. } => true,
+        }
+    }
+}
+
 /// Whether a measure is in force.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Measure {
@@ -77,6 +100,15 @@ impl fmt::Display for Measure {
         match self {
             Self::Full => f.write_str("yes"),
             Self::Lacking(why) => write!(f, "no ({why})"),
+        }
+    }
+}
+
+impl fmt::Display for Interpreter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BuiltIn(confinement) => confinement.fmt(f),
+            Self::CPython { version } => write!(f, "CPython {version} under bubblewrap"),
         }
     }
 }

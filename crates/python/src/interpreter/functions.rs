@@ -10,7 +10,7 @@ use crate::record::Call;
 const AGENT: &str = "Agent";
 
 /// Bytes of one call at most, as JSON.
-const MAX_CALL_BYTES: usize = 512 << 10;
+pub(crate) const MAX_CALL_BYTES: usize = 512 << 10;
 
 /// What a call of a function asks for.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ mod refused;
 mod snapshot;
 mod values;
 
+pub(crate) use functions::MAX_CALL_BYTES;
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 
 use std::ops::ControlFlow;

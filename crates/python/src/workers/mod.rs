@@ -11,12 +11,16 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 
-use crate::confine::Confinement;
+use crate::code;
+use crate::confine::Interpreter;
+use crate::cpython::{self, CPython, Installed};
 use crate::error::Error;
 use crate::frame::{self, Request};
 use crate::progress::Progress;
 use crate::record::Record;
-use crate::script::Script;
+use crate::script::{Limits, Script};
+#[cfg(target_os = "linux")]
+pub(crate) use process::SIGNALLED;
 use process::{Failure, Process};
 
 /// The program whose main function is [`crate::worker_main`].
@@ -56,7 +60,7 @@ pub struct Worker {
     pub owner: String,
 }
 
-/// Runs code, each in a process that is confined ([`Confinement`]), dies with this value, and serves one owner alone.
+/// Runs code, each in a process that is confined ([`Interpreter`]), dies with this value, and serves one owner alone.
 #[derive(Debug)]
 pub struct Workers {
     shared: Arc<Shared>,
@@ -65,6 +69,8 @@ pub struct Workers {
 #[derive(Debug)]
 struct Shared {
     command: WorkerCommand,
+    /// What runs code, if it is not the built-in interpreter.
+    cpython: Option<Installed>,
     settings: Settings,
     places: Semaphore,
     waiting: AtomicUsize,
@@ -89,10 +95,21 @@ impl Workers {
     /// Processes of this program. None is started before code runs.
     #[must_use]
     pub fn new(command: WorkerCommand, settings: Settings) -> Self {
+        Self::with(command, None, settings)
+    }
+
+    /// Processes of this program which run this CPython under bubblewrap, one for each run: none is kept.
+    #[must_use]
+    pub fn cpython(command: WorkerCommand, cpython: CPython, settings: Settings) -> Self {
+        Self::with(command, Some(Installed::new(cpython)), Settings { kept: 0, ..settings })
+    }
+
+    fn with(command: WorkerCommand, cpython: Option<Installed>, settings: Settings) -> Self {
         Self {
             shared: Arc::new(Shared {
                 places: Semaphore::new(settings.concurrent.max(1)),
                 command,
+                cpython,
                 settings,
                 waiting: AtomicUsize::new(0),
                 kept: Mutex::default(),
@@ -103,7 +120,7 @@ impl Workers {
     }
 
     /// Runs code of an owner until it ends or cannot go on, as [`crate::run`] does, in a process. If the future is
-    /// dropped, the process is killed.
+    /// dropped, the process is killed. CPython takes no snapshots.
     ///
     /// # Errors
     /// [`Error::Busy`] if too many wait; what [`crate::run`] returns; and what ends a process: its limits of memory
@@ -116,7 +133,12 @@ impl Workers {
         snapshot: Option<&[u8]>,
     ) -> Result<Progress, Error> {
         let _place = self.place().await?;
-        let request = Request { script: script.clone(), record: record.clone() };
+        let is_cpython = self.shared.cpython.is_some();
+        if is_cpython && let Some(mistake) = record.mistake() {
+            return Err(Error::Record(mistake));
+        }
+        let awaited = if is_cpython { code::awaited_places(&script.code) } else { Vec::new() };
+        let request = Request { script: script.clone(), record: record.clone(), awaited };
         // A snapshot that is too large is none of ours.
         let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
         let limit = frame::MAX_REQUEST_BYTES;
@@ -132,22 +154,27 @@ impl Workers {
                 Err(Failure::Run(error)) => return Err(error),
             }
         }
-        let (mut process, _) = self.shared.start(owner).await?;
+        let (mut process, _) = self.shared.start(owner, &script.limits).await?;
         match process.run(&frame, &script.limits).await {
+            Ok(ran) if is_cpython => {
+                let wrong = cpython::check(&ran.progress, record, &script.limits).err();
+                wrong.map_or(Ok(ran.progress), |wrong| Err(Error::Reply(wrong)))
+            }
             Ok(ran) => Ok(self.shared.keep(process, ran)),
             Err(Failure::Gone) => Err(process.ended(&script.limits).await),
             Err(Failure::Run(error)) => Err(error),
         }
     }
 
-    /// How a process confines itself here, as one that is started for this says.
+    /// What runs code here and what confines it, as a process that is started for this says.
     ///
     /// # Errors
-    /// [`Error::Start`] and [`Error::Crashed`] if it cannot be started.
-    pub async fn confinement(&self) -> Result<Confinement, Error> {
+    /// [`Error::Start`] and [`Error::Crashed`] if it cannot be started; [`Error::Unconfined`] and [`Error::NoPython`] if
+    /// CPython cannot.
+    pub async fn interpreter(&self) -> Result<Interpreter, Error> {
         let _place = self.place().await?;
-        let (_, confinement) = self.shared.start("").await?;
-        Ok(confinement)
+        let (_, interpreter) = self.shared.start("", &Limits::default()).await?;
+        Ok(interpreter)
     }
 
     /// The processes that there are now.
@@ -197,8 +224,16 @@ impl Shared {
         Some(kept.remove(place))
     }
 
-    async fn start(&self, owner: &str) -> Result<(Process, Confinement), Error> {
-        Process::start(&self.command, owner, &self.alive).await
+    async fn start(&self, owner: &str, limits: &Limits) -> Result<(Process, Interpreter), Error> {
+        let Some(cpython) = &self.cpython else {
+            return Process::start(&self.command, owner, &self.alive).await;
+        };
+        let command = cpython.command(&self.command, limits).await?;
+        // It ends before it is ready only if there is no sandbox: no code runs without.
+        Process::start(&command, owner, &self.alive).await.map_err(|error| match error {
+            Error::Crashed { status, said } => cpython::unconfined(&format!("{status}{said}")),
+            other => other,
+        })
     }
 
     /// Keeps a process for its owner, unless it is spent, and returns what it ran.

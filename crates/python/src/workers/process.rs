@@ -10,7 +10,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, timeout};
 
 use super::{Alive, WorkerCommand};
-use crate::confine::Confinement;
+use crate::confine::Interpreter;
 use crate::error::Error;
 use crate::frame::{self, Reply};
 use crate::progress::Progress;
@@ -25,6 +25,10 @@ const END: Duration = Duration::from_secs(5);
 
 /// How long a run may take beyond its limit of time: for what Python does not count, such as reading the request.
 const SLACK: Duration = Duration::from_secs(1);
+
+/// The status of a process that a signal ended is this much more than the signal's number, where another process tells.
+#[cfg(unix)]
+pub(crate) const SIGNALLED: i32 = 128;
 
 /// Bytes that are read of what a process says when it ends.
 const SAID_BYTES: u64 = 4 << 10;
@@ -60,7 +64,7 @@ impl Process {
         command: &WorkerCommand,
         owner: &str,
         alive: &Arc<Alive>,
-    ) -> Result<(Self, Confinement), Error> {
+    ) -> Result<(Self, Interpreter), Error> {
         let mut start = Command::new(&command.program);
         start
             .args(&command.args)
@@ -91,7 +95,7 @@ impl Process {
         };
         match timeout(START, frame::receive(&mut process.replies)).await {
             Ok(Ok((json, _))) => match serde_json::from_slice(&json) {
-                Ok(Reply::Ready(confinement)) => Ok((process, confinement)),
+                Ok(Reply::Ready(interpreter)) => Ok((process, interpreter)),
                 Ok(other) => Err(Error::Reply(format!("{other:?} before it was ready"))),
                 Err(error) => Err(Error::Reply(error.to_string())),
             },
@@ -184,7 +188,7 @@ impl Drop for Process {
 
 /// What a process died of, from its status and from what it said.
 fn cause(status: ExitStatus, said: &str, limits: &Limits) -> Error {
-    if said.contains("overflowed its stack") {
+    if said.contains("overflowed its stack") || signal(status) == Some(11) {
         return Error::TooDeep;
     }
     let gave_up = status.code() == Some(OUT_OF_MEMORY) || said.contains("memory allocation of");
@@ -213,9 +217,11 @@ fn used_up_time(status: ExitStatus) -> bool {
     signal(status) == Some(24)
 }
 
+/// The signal that ended it, or a process below it that it tells of.
 #[cfg(unix)]
 fn signal(status: ExitStatus) -> Option<i32> {
-    std::os::unix::process::ExitStatusExt::signal(&status)
+    let below = status.code().filter(|code| *code > SIGNALLED).map(|code| code - SIGNALLED);
+    std::os::unix::process::ExitStatusExt::signal(&status).or(below)
 }
 
 #[cfg(not(unix))]
@@ -239,6 +245,8 @@ mod tests {
         assert!(matches!(died(6, "memory allocation of 8 bytes failed"), Error::OutOfMemory { .. }));
         assert!(matches!(died(9, ""), Error::OutOfMemory { .. }));
         assert!(matches!(died(24, ""), Error::TimedOut { .. }));
+        assert!(matches!(died((128 + 24) << 8, ""), Error::TimedOut { .. }));
+        assert!(matches!(died((128 + 11) << 8, ""), Error::TooDeep));
         assert!(matches!(died(6, "thread 'a' has overflowed its stack"), Error::TooDeep));
         let crash = died(101 << 8, "panicked at a.rs").to_string();
         assert!(crash.contains("exit status: 101") && crash.contains("panicked at a.rs"), "{crash}");

@@ -101,9 +101,13 @@ pub(crate) fn example(name: &str) -> std::path::PathBuf {
     program
 }
 
+/// The command of a process that runs code.
+pub(crate) fn worker() -> WorkerCommand {
+    WorkerCommand { program: example("worker"), args: Vec::new() }
+}
+
 pub(crate) fn workers(settings: Settings) -> Workers {
-    let program = example("worker");
-    Workers::new(WorkerCommand { program, args: Vec::new() }, settings)
+    Workers::new(worker(), settings)
 }
 
 /// What came of code in a process of its own, within these limits.

@@ -6,4 +6,4 @@ mod settings;
 
 pub use emit::Emit;
 pub use fork::{Fork, ForkArguments};
-pub use settings::{PythonSettings, Snapshots};
+pub use settings::{PythonInterpreter, PythonSettings, Snapshots};

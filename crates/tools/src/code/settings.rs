@@ -1,4 +1,6 @@
-//! The limits of code.
+//! What runs code, and its limits.
+
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -22,6 +24,12 @@ pub enum Snapshots {
 pub struct PythonSettings {
     /// Whether there is the tool `python`, for kinds that list it.
     pub enabled: bool,
+    /// What runs it.
+    pub interpreter: PythonInterpreter,
+    /// Which CPython that is, version 3.9 or newer: a path, or a name that is looked up in `PATH`.
+    pub cpython: PathBuf,
+    /// A directory of packages, as `pip install --target` makes it, that code in CPython may import from.
+    pub packages: Option<PathBuf>,
     /// For how many seconds code may compute, from its top to its end, however often it waits in between.
     pub cpu_seconds: u64,
     /// After how many seconds without waiting for a call code is ended.
@@ -36,6 +44,17 @@ pub struct PythonSettings {
     pub concurrency: usize,
     /// When the state of code is kept while it waits, so that it need not run again from its top.
     pub snapshots: Snapshots,
+}
+
+/// What runs Python.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PythonInterpreter {
+    /// A small Python inside this program, without access to anything.
+    #[default]
+    BuiltIn,
+    /// CPython, with its standard library, under bubblewrap. Only on Linux.
+    Cpython,
 }
 
 impl PythonSettings {
@@ -57,6 +76,9 @@ impl Default for PythonSettings {
     fn default() -> Self {
         Self {
             enabled: true,
+            interpreter: PythonInterpreter::BuiltIn,
+            cpython: "/usr/bin/python3".into(),
+            packages: None,
             cpu_seconds: 10,
             seconds: 30,
             memory_mib: 128,

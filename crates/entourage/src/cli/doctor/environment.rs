@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use entourage::{
     Settings,
-    python::{Settings as WorkerSettings, WorkerCommand, Workers},
+    python::{Interpreter, PythonTool, WorkerCommand},
     telemetry,
 };
 use entourage_llm::Provider;
@@ -88,11 +88,15 @@ pub(super) async fn python(settings: &Settings) -> Finding {
         );
     };
     let command = WorkerCommand { program: program.into(), args: args.to_vec() };
-    match Workers::new(command, WorkerSettings::default()).confinement().await {
-        Ok(confined) if confined.is_whole() => {
+    match PythonTool::workers(command, &settings.tools.python).interpreter().await {
+        Ok(Interpreter::CPython { version }) => good(
+            "python",
+            format!("agents run code with CPython {version}, confined by bubblewrap, seccomp and limits"),
+        ),
+        Ok(interpreter) if interpreter.is_confined() => {
             good("python", "agents run code, confined by Landlock, seccomp and limits")
         }
-        Ok(confined) => remark("python", format!("agents run code, confined in part: {confined}")),
+        Ok(interpreter) => remark("python", format!("agents run code, confined in part: {interpreter}")),
         Err(error) => broken("python", error.to_string()),
     }
 }
