@@ -299,9 +299,9 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        Account, Act, AgentName, Annotations, Chat, Counter, Delivery, Document, DocumentVersion, Goal,
-        Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project, ProjectChat, Question,
-        Record, Schedule, Secret, Session, StreamToken, Task, Tombstone, ToolSwitches,
+        Account, Act, AgentName, Annotations, Chat, CodeSnapshot, Counter, Delivery, Document,
+        DocumentVersion, Goal, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project,
+        ProjectChat, Question, Record, Schedule, Secret, Session, StreamToken, Task, Tombstone, ToolSwitches,
     };
 
     use super::*;
@@ -360,7 +360,8 @@ mod tests {
             Act,
             Goal,
             ToolSwitches,
-            Secret
+            Secret,
+            CodeSnapshot
         ];
         for (noun, statuses) in of_nouns {
             for status in statuses {

@@ -42,7 +42,11 @@ pub(crate) fn answer(call: &Call) -> Outcome {
     let text = match call {
         Call::Fork { prompt, .. } => format!("did {prompt}"),
         Call::AskUser { text } => format!("yes, {text}"),
-        Call::Tool { name, arguments } => format!("{name}{}", serde_json::to_string(arguments).unwrap()),
+        Call::Tool { name, arguments } => {
+            // In the order of their names, whatever order this build keeps.
+            let sorted: std::collections::BTreeMap<_, _> = arguments.iter().collect();
+            format!("{name}{}", serde_json::to_string(&sorted).unwrap())
+        }
         Call::Emit { .. } => unreachable!("nothing waits for this"),
     };
     Outcome::Value(text.into())
