@@ -63,10 +63,9 @@ fn said(body: &ItemBody) -> Option<(String, String)> {
         ItemBody::Output(output) => (format!("{} returned", output.tool), output.text.clone()),
         ItemBody::Decision(decision) => (format!("Decision {}", decision.name), decision.outcome.to_string()),
         // It tells people what a call waits for, and that call must not need more because of it.
-        // So does what is reported to those who watch.
-        ItemBody::Notice(notice) if matches!(notice.code, NoticeCode::OverBudget | NoticeCode::Progress) => {
-            return None;
-        }
+        ItemBody::Notice(notice) if notice.code == NoticeCode::OverBudget => return None,
+        // It is for those who watch.
+        ItemBody::Notice(notice) if notice.code == NoticeCode::Progress => return None,
         ItemBody::Notice(notice) => ("Notice".to_owned(), notice.text.clone()),
         ItemBody::Digest(_) | ItemBody::Context(_) | ItemBody::SubCalls(_) | ItemBody::SubOutput(_) => {
             return None;

@@ -2,6 +2,7 @@
 
 pub(in crate::run) mod call;
 pub(in crate::run) mod calls;
+pub(in crate::run) mod close_calls;
 pub(in crate::run) mod commit_outputs;
 pub(in crate::run) mod doubt;
 pub(in crate::run) mod execute;
