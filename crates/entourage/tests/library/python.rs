@@ -158,7 +158,7 @@ fn processes(mark: &str) -> Vec<String> {
 /// Shows: S3-R092, S3-R093.
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_process_of_code_ends_when_its_agent_is_deleted_and_there_is_none_while_it_waits() {
+async fn the_process_of_code_ends_when_its_agent_is_deleted() {
     let mark = "process-that-ends";
     let world = builder(mark).start().await;
     let root = world.ask("Run:while True: pass").await;
