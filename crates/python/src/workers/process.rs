@@ -65,7 +65,12 @@ impl Process {
         owner: &str,
         alive: &Arc<Alive>,
     ) -> Result<(Self, Interpreter), Error> {
-        let mut start = Command::new(&command.program);
+        // It works in the root directory, where a relative path would lead elsewhere.
+        let is_path = command.program.components().count() > 1;
+        let program =
+            if is_path { std::path::absolute(&command.program) } else { Ok(command.program.clone()) };
+        let cannot = |source| Error::Start { program: command.program.display().to_string(), source };
+        let mut start = Command::new(program.map_err(cannot)?);
         start
             .args(&command.args)
             .env_clear()
@@ -76,7 +81,6 @@ impl Process {
             .kill_on_drop(cfg!(not(unix)));
         #[cfg(unix)]
         start.process_group(0).current_dir("/");
-        let cannot = |source| Error::Start { program: command.program.display().to_string(), source };
         let mut child = start.spawn().map_err(cannot)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take(), child.id());
         let (Some(requests), Some(replies), Some(said), Some(id)) = pipes else {
