@@ -204,7 +204,7 @@ impl ThreadRenderer {
 }
 
 /// Whether an item is the end of a run that a person stopped: one that was given up has failed attempts.
-pub(crate) const fn is_stop(item: &Item) -> bool {
+pub(crate) fn is_stop(item: &Item) -> bool {
     match &item.body {
         ItemBody::Notice(notice) => {
             matches!(notice.code, NoticeCode::Ended(StopReason::Cancelled)) && notice.failed.is_none()
