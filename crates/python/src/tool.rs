@@ -49,9 +49,6 @@ Example:
 agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
 print(wait(agents))";
 
-/// The most calls that an engine makes for one call of code.
-const MOST_CALLS: u32 = 1_000;
-
 /// How long code runs before its state is worth keeping: about what it costs to write and to read one.
 const SLOW: Duration = Duration::from_millis(50);
 
@@ -79,7 +76,7 @@ impl PythonTool {
             wall: Duration::from_secs(settings.seconds),
             memory_bytes: settings.memory_mib << 20,
             output_bytes: settings.output_kib << 10,
-            calls: settings.calls.min(MOST_CALLS),
+            calls: settings.calls.min(CodeCalls::MOST.into()),
             ..Limits::default()
         };
         let language = match settings.interpreter {

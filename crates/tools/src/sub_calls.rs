@@ -20,6 +20,11 @@ pub struct CodeCalls {
     pub snapshot: Option<Vec<u8>>,
 }
 
+impl CodeCalls {
+    /// The most calls that the code of one call may make.
+    pub const MOST: u16 = 1_000;
+}
+
 /// A call that code makes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SubCall {

@@ -17,10 +17,10 @@ pub(super) fn lines(tasks: &[Task]) -> Vec<Line> {
 }
 
 /// The tasks whose end a view shows.
-pub(crate) struct EndedTasks<'a>(HashMap<&'a str, Told>);
+pub(crate) struct EndedTasks<'a>(HashMap<&'a str, LastLine>);
 
 /// What a line says about a task that has ended, and when it was read.
-struct Told {
+struct LastLine {
     status: Status,
     at: Time,
 }
@@ -34,7 +34,7 @@ impl<'a> EndedTasks<'a> {
         for (at, entry) in entries.filter(|(_, entry)| entry.section == Section::Tasks) {
             let Some(about) = entry.about.as_deref() else { continue };
             match status(&entry.text).filter(|status| status.is_terminal()) {
-                Some(status) => drop(ended.insert(about, Told { status, at })),
+                Some(status) => drop(ended.insert(about, LastLine { status, at })),
                 None => drop(ended.remove(about)),
             }
         }

@@ -30,7 +30,7 @@ use super::{
     session::{End, Session, TreeStart, Typed},
     view::View,
 };
-use answers::Told;
+use answers::PrintedTexts;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -120,7 +120,7 @@ impl Run {
             return Err(Failure::usage(why));
         }
         let (interrupt, mut followed) = (interrupt::token(), None);
-        let mut told = Told::new(self.exploration.is_some());
+        let mut told = PrintedTexts::new(self.exploration.is_some());
         for _ in 0..FOLLOWED {
             match self.once(globals, (started, &interrupt), &mut followed, &mut told).await {
                 // The tree was followed in another process, which has ended: it has the answer by now, or
@@ -144,7 +144,7 @@ impl Run {
         globals: &Globals,
         (started, interrupt): (Instant, &CancellationToken),
         followed: &mut Option<ExistingTree>,
-        told: &mut Told,
+        told: &mut PrintedTexts,
     ) -> Result<Exit> {
         let has_task = followed.as_ref().is_some_and(|followed| followed.has_task);
         let task = self.task.as_deref().filter(|_| !has_task).map(text).transpose()?;

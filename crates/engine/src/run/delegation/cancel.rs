@@ -55,13 +55,8 @@ impl Run<'_> {
     /// Gives the open calls outputs and cancels these open tasks, in one commit.
     pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope, tasks: Vec<Task>) -> Result<()> {
         let mut writes = Vec::new();
-        let tasks: Vec<(Task, Action)> = tasks
-            .into_iter()
-            .map(|task| {
-                let action = if self.targets_existing_agent(task.call) { Action::Stop } else { how.action };
-                (task, action)
-            })
-            .collect();
+        let tasks: Vec<(Task, Action)> =
+            tasks.into_iter().map(|task| self.dropped(task, how.action)).collect();
         for (task, action) in &tasks {
             self.cancel_task(task.clone(), *action, &mut writes)?;
         }
@@ -73,6 +68,12 @@ impl Run<'_> {
             self.interrupt_cancelled(&task, action);
         }
         Ok(())
+    }
+
+    /// Returns what is done to the agent of a task that is dropped: one that existed before the call keeps its memory.
+    pub(in crate::run) fn dropped(&self, task: Task, action: Action) -> (Task, Action) {
+        let action = if self.targets_existing_agent(task.call) { Action::Stop } else { action };
+        (task, action)
     }
 
     /// Cancels the activation that works on a dropped task, so that it does not continue until it reads the

@@ -22,12 +22,6 @@ impl Run<'_> {
         matches!(wait, Some(Wait::Task { existing: Some(_), .. }))
     }
 
-    /// Returns what is done to the agent of a task that is dropped: one that existed before the call keeps its memory.
-    pub(in crate::run) fn drops(&self, task: Task) -> (Task, Action) {
-        let action = if self.targets_existing_agent(task.call) { Action::Stop } else { Action::Delete };
-        (task, action)
-    }
-
     /// Returns why an agent cannot answer this one, if it waits, directly or through others, for an answer of
     /// this one. An agent that is merely busy answers later.
     pub(in crate::run) async fn cannot_answer(&self, agent: &Agent) -> Result<Option<String>> {

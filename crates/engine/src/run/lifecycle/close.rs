@@ -112,7 +112,8 @@ impl Run<'_> {
 
     pub(super) async fn end(&mut self, ending: Ending) -> Result<()> {
         // No run would read their results.
-        let unjoined = self.unjoined_tasks().await?.into_iter().map(|task| self.drops(task)).collect();
+        let unjoined =
+            self.unjoined_tasks().await?.into_iter().map(|task| self.dropped(task, Action::Delete)).collect();
         self.end_with(ending, unjoined).await
     }
 

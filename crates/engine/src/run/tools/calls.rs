@@ -19,7 +19,7 @@ pub(in crate::run) struct Calls<'t> {
     given: BTreeMap<usize, BTreeSet<usize>>,
     /// What cuts off the calls of code that are in progress, by their index.
     in_progress: BTreeMap<usize, CancellationToken>,
-    /// The first of the calls that nobody has begun in this activation.
+    /// The first of the calls that were not begun in this activation.
     next: usize,
 }
 
@@ -120,7 +120,7 @@ impl<'t> Calls<'t> {
         self.waiting.contains_key(&index)
     }
 
-    /// The calls that nobody has begun, once each.
+    /// The calls that were not begun, once each.
     pub(in crate::run) fn take_new(&mut self) -> Range<usize> {
         let new = self.next..self.len();
         self.next = new.end;

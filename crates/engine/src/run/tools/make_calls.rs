@@ -19,7 +19,7 @@ use crate::run::{
     tools::execute::{CallResult, beside_others, run_tool},
 };
 
-/// The most of them that run at once; the others wait for one of these to end.
+/// The most calls of a turn and of its code that run at once; the others wait for one of these to end.
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.

@@ -14,9 +14,6 @@ use crate::run::{
     trace::RunSpans,
 };
 
-/// The most calls that the code of one call makes.
-pub(in crate::run) const MOST_SUB_CALLS: usize = 1_000;
-
 /// The output of a call for whose end its code did not wait.
 const NOT_AWAITED: &str = "the code ended without waiting for it";
 
@@ -35,7 +32,7 @@ impl Run<'_> {
     }
 
     /// The calls that code of the last turn's calls has made, in order.
-    fn sub_calls(&self) -> impl DoubleEndedIterator<Item = &SubCalls> {
+    fn sub_calls(&self) -> impl Iterator<Item = &SubCalls> {
         self.since_last_turn().iter().filter_map(|item| match &item.body {
             ItemBody::SubCalls(made) => Some(made),
             _ => None,
@@ -78,8 +75,8 @@ impl Run<'_> {
         let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
         let wrong = if calls.maker(index).is_some() {
             Some("code cannot run a tool that runs code itself".to_owned())
-        } else if all > MOST_SUB_CALLS {
-            Some(format!("its code makes more than {MOST_SUB_CALLS} calls: do less in one call"))
+        } else if all > usize::from(CodeCalls::MOST) {
+            Some(format!("its code makes more than {} calls: do less in one call", CodeCalls::MOST))
         } else if awaits.is_empty()
             || awaits.iter().flatten().any(|number| *number >= all)
             || awaits.iter().any(waits_for_none)
@@ -145,8 +142,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends what the code of a call has left open, before the call gets its output: agents that it started are deleted,
-    /// and questions that it asked withdrawn.
+    /// Ends what the code of a call has left open, before the call gets its output: calls in progress are cut off, agents
+    /// that it started deleted, those that existed before stopped, and questions that it asked withdrawn.
     pub(in crate::run) async fn drop_sub_calls(&mut self, calls: &Calls<'_>, index: usize) -> Result<()> {
         let call = &calls[index];
         calls.cut_off(index);
@@ -158,7 +155,8 @@ impl Run<'_> {
         // One of them may end at this moment, which refuses the commit.
         self.flush().await?;
         let tasks = self.open_tasks(|task| open.contains(&task.call)).await?;
-        let tasks: Vec<(Task, Action)> = tasks.into_iter().map(|task| self.drops(task)).collect();
+        let tasks: Vec<(Task, Action)> =
+            tasks.into_iter().map(|task| self.dropped(task, Action::Delete)).collect();
         let mut writes = Vec::new();
         for (task, action) in &tasks {
             self.cancel_task(task.clone(), *action, &mut writes)?;

@@ -9,7 +9,7 @@ use crate::cli::{
 };
 
 /// The answers of an agent that are on stdout already.
-pub(super) struct Told {
+pub(super) struct PrintedTexts {
     /// Whether it explores: then what it wrote before the final result is work in progress.
     explores: bool,
     /// Items of the transcript below this number were told: also by a process that this one followed, and that has ended.
@@ -18,7 +18,7 @@ pub(super) struct Told {
     any: bool,
 }
 
-impl Told {
+impl PrintedTexts {
     pub(super) fn new(explores: bool) -> Self {
         Self { explores, upto: 0, any: false }
     }
@@ -134,7 +134,7 @@ mod tests {
     #[test]
     fn an_answer_that_was_told_of_one_process_is_not_told_again_of_the_next() {
         let mut entries = vec![entry(Role::User, 0, "Go."), entry(Role::Assistant, 1, "One.")];
-        let mut told = Told::new(false);
+        let mut told = PrintedTexts::new(false);
         assert_eq!(told.untold(&entries, &[3]), ["One."]);
         assert_eq!(told.untold(&entries, &[]), [""; 0]);
         // A run that a result woke, and that nobody asked for.
