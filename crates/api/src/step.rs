@@ -124,7 +124,7 @@ impl From<types::Wait> for WaitsFor {
             }
             types::Wait::Task { task, .. } | types::Wait::HandedOver { task, .. } => Self::Task(task),
             types::Wait::Join { tasks } => Self::Tasks(tasks),
-            types::Wait::SubCalls { groups, snapshot: _ } => Self::SubCalls(groups),
+            types::Wait::SubCalls { groups, snapshot: _, retry: _ } => Self::SubCalls(groups),
             types::Wait::Until { until } => Self::Until(until),
         }
     }

@@ -72,6 +72,16 @@ pub enum Cause {
         #[schema(value_type = schema::Time)]
         due: Time,
     },
+    /// What runs code was not there when the code of a call could go on, and it is run again.
+    CodeRetry {
+        /// How often in a row it was not.
+        failures: u32,
+        /// Why, the last time.
+        error: String,
+        /// When it is run again.
+        #[schema(value_type = schema::Time)]
+        due: Time,
+    },
     /// The gate before a model holds your calls back.
     Gate {
         /// The model.

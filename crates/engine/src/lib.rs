@@ -19,7 +19,6 @@ mod documents;
 mod due;
 mod engine;
 mod error;
-mod fair_places;
 mod feed;
 mod goals;
 mod guardrail;

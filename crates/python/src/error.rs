@@ -42,20 +42,21 @@ pub enum Error {
         /// What it wrote before, after a colon; empty if nothing.
         said: String,
     },
-    /// All processes are in use, and as many runs wait as may.
-    #[error("{waiting} runs of code wait already: try again later")]
-    Busy {
-        /// How many wait.
-        waiting: usize,
+    /// Something else ended the process: the system, as it does when memory runs out, or who stops this program.
+    #[error(
+        "the process of the code was killed (signal {signal}): work on less at a time if it happens again"
+    )]
+    Killed {
+        /// By which signal.
+        signal: i32,
     },
     /// The process could not be started.
-    #[error("the process for code cannot be started: {program}")]
+    #[error("the process for code cannot be started: {program}: {why}")]
     Start {
         /// What was to be started.
         program: String,
         /// Why it was not.
-        #[source]
-        source: std::io::Error,
+        why: String,
     },
     /// CPython cannot be confined here, so it does not run.
     #[error("CPython cannot be confined by bubblewrap here: {why}; {remedy}")]
@@ -77,4 +78,25 @@ pub enum Error {
     /// Reading from or writing to the process failed.
     #[error("the exchange with the process of the code failed")]
     Io(#[from] std::io::Error),
+}
+
+impl Error {
+    /// Whether the machine is at fault and not the code, which comes to something once the machine is well.
+    #[must_use]
+    pub const fn is_of_machine(&self) -> bool {
+        match self {
+            Self::Killed { .. }
+            | Self::Start { .. }
+            | Self::Unconfined { .. }
+            | Self::NoPython { .. }
+            | Self::Io(_) => true,
+            Self::Record(_)
+            | Self::TooLarge { .. }
+            | Self::OutOfMemory { .. }
+            | Self::TimedOut { .. }
+            | Self::TooDeep
+            | Self::Crashed { .. }
+            | Self::Reply(_) => false,
+        }
+    }
 }

@@ -12,13 +12,16 @@ pub struct Script {
     pub code: String,
     /// Its limits.
     pub limits: Limits,
+    /// For how long the code must have run before the state in which it waits is worth a snapshot; none if it has none.
+    /// What the code does is the same.
+    pub snapshot_after: Option<Duration>,
 }
 
 impl Script {
     /// Code under the default limits.
     #[must_use]
     pub fn new(code: impl Into<String>) -> Self {
-        Self { code: code.into(), limits: Limits::default() }
+        Self { code: code.into(), limits: Limits::default(), snapshot_after: Some(Duration::ZERO) }
     }
 }
 

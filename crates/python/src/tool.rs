@@ -1,20 +1,18 @@
 //! `python`: the tool with which an agent runs code.
 
-use std::{
-    fmt::Write as _,
-    time::{Duration, Instant},
-};
+use std::{fmt::Write as _, time::Duration};
 
 use async_trait::async_trait;
 use entourage_tools::{
-    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, Outcome as ToolOutcome, PythonInterpreter,
-    PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
+    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, FairPlaces, Outcome as ToolOutcome,
+    PythonInterpreter, PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
 };
 use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::error::Error;
 use crate::{
     CPython, Call, Ended, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
     Workers,
@@ -52,13 +50,18 @@ print(wait(agents))";
 /// How long code runs before its state is worth keeping: about what it costs to write and to read one.
 const SLOW: Duration = Duration::from_millis(50);
 
+/// How often in a row code that waited is run again whose process something else kills: it may be the code that takes
+/// the machine's memory.
+const MOST_KILLED: u32 = 3;
+
 /// The tool (S3-R042, S3-R067). Its calls have no effect of their own: what the code does, it does by calls, each of which
 /// is on record.
 pub struct PythonTool {
     workers: Workers,
+    places: FairPlaces,
     description: String,
     limits: Limits,
-    snapshots: Snapshots,
+    snapshot_after: Option<Duration>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -84,13 +87,19 @@ impl PythonTool {
             PythonInterpreter::Cpython => CPYTHON,
         };
         let description = [DESCRIPTION, language, EXAMPLE].concat();
-        Self { workers: Self::workers(command, settings), description, limits, snapshots: settings.snapshots }
+        let snapshot_after = match settings.snapshots {
+            Snapshots::Slow => Some(SLOW),
+            Snapshots::Always => Some(Duration::ZERO),
+            Snapshots::Never => None,
+        };
+        let (workers, places) = (Self::workers(command, settings), FairPlaces::new(settings.concurrency));
+        Self { workers, places, description, limits, snapshot_after }
     }
 
     /// The processes of such a tool.
     #[must_use]
     pub fn workers(command: WorkerCommand, settings: &PythonSettings) -> Workers {
-        let processes = Settings { concurrent: settings.concurrency, ..Settings::default() };
+        let processes = Settings::default();
         match settings.interpreter {
             PythonInterpreter::BuiltIn => Workers::new(command, processes),
             PythonInterpreter::Cpython => {
@@ -126,6 +135,10 @@ impl Tool for PythonTool {
         &[tool_names::FORK, tool_names::EMIT, tool_names::ASK_USER]
     }
 
+    fn places(&self) -> Option<&FairPlaces> {
+        Some(&self.places)
+    }
+
     /// What code returns it has from its calls, whose outputs are on record with sources of their own.
     fn source(&self) -> ResultSource {
         ResultSource::Agents
@@ -133,24 +146,18 @@ impl Tool for PythonTool {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<ToolOutcome, ToolError> {
         let Arguments { code } = parse(NAME, arguments)?;
-        let script = Script { code, limits: self.limits.clone() };
+        let script = Script { code, limits: self.limits.clone(), snapshot_after: self.snapshot_after };
         let record = record_of(&context.sub_calls);
-        let (began, kept) = (Instant::now(), context.sub_calls.snapshot.as_deref());
+        let kept = context.sub_calls.snapshot.as_deref();
         let ran = self.workers.run(context.owner.as_str(), &script, &record, kept).await;
-        match ran.map_err(|error| ToolError::Failed(error.to_string()))? {
+        match ran.map_err(|error| tool_error(&error, context.sub_calls.failures))? {
             Progress::Blocked { calls, awaits, snapshot } => {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
-                let is_kept = match self.snapshots {
-                    Snapshots::Slow => kept.is_some() || began.elapsed() >= SLOW,
-                    Snapshots::Always => true,
-                    Snapshots::Never => false,
-                };
-                let snapshot = snapshot.filter(|_| is_kept);
                 let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
                 let awaits = awaits.into_iter().map(group).collect();
                 Ok(ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot }))
             }
-            Progress::Ended(ended) => end(ended),
+            Progress::Ended(ended) => Ok(ToolOutcome::Done(end(ended))),
             Progress::Diverged { number, line, expected, found } => {
                 let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
                 let found = found
@@ -162,6 +169,15 @@ impl Tool for PythonTool {
                 Err(ToolError::Failed(why))
             }
         }
+    }
+}
+
+/// What the caller makes of it that a run came to nothing, after so many such failures in a row.
+fn tool_error(error: &Error, failures: u32) -> ToolError {
+    let is_final = matches!(error, Error::Killed { .. }) && failures >= MOST_KILLED;
+    match error.is_of_machine() && !is_final {
+        true => ToolError::Unavailable(error.to_string()),
+        false => ToolError::Failed(error.to_string()),
     }
 }
 
@@ -219,7 +235,12 @@ fn outcome_of(output: &Output) -> Outcome {
 }
 
 /// The output of code that ended. What it reported last comes with it; other calls for which it never waited are not made.
-fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Result<ToolOutcome, ToolError> {
+fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Done {
+    let reported = calls.into_iter().filter_map(|new| match new.call {
+        Call::Emit { text } => Some(text),
+        _ => None,
+    });
+    let progress = reported.collect();
     let mut text = stdout;
     if truncated {
         text.push_str("\n[cut: the code printed more than is kept]\n");
@@ -227,7 +248,8 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Result<To
     if let Some(PythonError { traceback, hint, .. }) = error {
         let before = if text.is_empty() { String::new() } else { format!("\nIt printed before:\n{text}") };
         let hint = hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-        return Err(ToolError::Failed(format!("{}{hint}{before}", traceback.trim_end())));
+        let text = format!("{}{hint}{before}", traceback.trim_end());
+        return Done { text, failed: true, progress, ..Done::default() };
     }
     if let Some(value) = value {
         let _ = write!(text, "{}{value}", if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
@@ -235,11 +257,7 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Result<To
     if text.is_empty() {
         text.push_str("The code ended; it printed nothing.");
     }
-    let reported = calls.into_iter().filter_map(|new| match new.call {
-        Call::Emit { text } => Some(text),
-        _ => None,
-    });
-    Ok(ToolOutcome::Done(Done { text, progress: reported.collect(), ..Done::default() }))
+    Done { text, progress, ..Done::default() }
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use crate::harness::*;
 
 fn endless() -> Script {
     Script {
-        code: "while True: pass".into(),
         limits: Limits { cpu: Duration::from_secs(100), wall: Duration::from_secs(100), ..Limits::default() },
+        ..Script::new("while True: pass")
     }
 }
 
@@ -28,6 +28,13 @@ fn runs(id: u32) -> bool {
         Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
         Err(_) => false,
     }
+}
+
+/// Whether a process has used so much processor time that it runs its code.
+fn computes(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(11);
+    ticks.is_some_and(|ticks| ticks.parse::<u64>().unwrap() >= 10)
 }
 
 async fn simple(workers: &Workers, owner: &str) {
@@ -77,7 +84,7 @@ async fn a_process_is_kept_for_its_owner() {
 
 #[tokio::test]
 async fn two_owners_never_share_a_process() {
-    let workers = workers(Settings { concurrent: 1, kept: 2, ..Settings::default() });
+    let workers = workers(Settings { kept: 2, ..Settings::default() });
     for owner in ["a", "b", "a", "c", "b", "a"] {
         let before = workers.processes();
         simple(&workers, owner).await;
@@ -131,34 +138,21 @@ async fn processes_end_with_their_workers_and_when_they_are_old() {
 }
 
 #[tokio::test]
-async fn runs_wait_for_a_place_and_too_many_are_refused() {
-    let workers = std::sync::Arc::new(workers(Settings { concurrent: 1, waiting: 1, ..Settings::default() }));
-    let start = |script: Script| {
-        let workers = std::sync::Arc::clone(&workers);
-        tokio::spawn(async move { workers.run("a", &script, &Record::default(), None).await })
-    };
-    let first = start(endless());
-    until(|| !workers.processes().is_empty()).await;
-    let second = start(Script::new("1"));
-    let mut refused = None;
-    until(|| {
-        // The second waits once it was polled.
-        refused = futures_now(workers.run("b", &Script::new("1"), &Record::default(), None));
-        refused.is_some()
-    })
-    .await;
-    assert!(matches!(refused, Some(Err(Error::Busy { waiting: 1 }))), "{refused:?}");
-    first.abort();
-    assert!(second.await.unwrap().is_ok());
-}
-
-/// What a future comes to at once, if it does.
-fn futures_now<T>(future: impl Future<Output = T>) -> Option<T> {
-    let mut future = Box::pin(future);
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match future.as_mut().poll(&mut context) {
-        std::task::Poll::Ready(value) => Some(value),
-        std::task::Poll::Pending => None,
+async fn a_process_that_something_else_kills_is_the_machines_fault() {
+    let workers = std::sync::Arc::new(workers(Settings::default()));
+    for signal in [rustix::process::Signal::KILL, rustix::process::Signal::TERM] {
+        let run = tokio::spawn({
+            let workers = std::sync::Arc::clone(&workers);
+            async move { workers.run("a", &endless(), &Record::default(), None).await }
+        });
+        until(|| workers.processes().first().is_some_and(|worker| computes(worker.id))).await;
+        let id = workers.processes()[0].id;
+        let pid = rustix::process::Pid::from_raw(i32::try_from(id).unwrap()).unwrap();
+        rustix::process::kill_process(pid, signal).unwrap();
+        let error = run.await.unwrap().unwrap_err();
+        assert!(matches!(error, Error::Killed { signal: of } if of == signal.as_raw()), "{error:?}");
+        assert!(error.is_of_machine());
+        until(|| workers.processes().is_empty()).await;
     }
 }
 

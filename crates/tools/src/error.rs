@@ -24,6 +24,10 @@ pub enum Error {
     /// The call was interrupted for another reason. Whether it took effect is unknown.
     #[error("{0}")]
     InDoubt(String),
+    /// What the tool needs of the machine is not there now. Code that waited for its calls is run again later; any other
+    /// call has failed.
+    #[error("{0}")]
+    Unavailable(String),
     /// The call was carried out and failed.
     #[error("{0}")]
     Failed(String),

@@ -11,6 +11,7 @@ mod code;
 mod context;
 mod documents;
 mod error;
+mod fair_places;
 mod files;
 mod goals;
 mod inline_refs;
@@ -40,6 +41,7 @@ pub use documents::{
 };
 pub use entourage_types::{Effect, ResultSource};
 pub use error::Error;
+pub use fair_places::{FairPlace, FairPlaces};
 pub use files::{Files, FilesSettings, ListFiles, ReadFile};
 pub use goals::{ListGoals, ReadGoal};
 #[cfg(feature = "mcp")]

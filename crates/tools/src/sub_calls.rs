@@ -45,6 +45,8 @@ pub struct SubCallRecord {
     pub outputs: Vec<(usize, Output)>,
     /// The state that the code had when it last waited, if the tool gave one.
     pub snapshot: Option<Vec<u8>>,
+    /// How often in a row the tool was [unavailable](crate::Error::Unavailable) since then.
+    pub failures: u32,
 }
 
 impl SubCallRecord {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use entourage_types::{Effect, Kind, Owner, ResultSource, ToolSpec, WorksFor};
 use serde_json::Value;
 
-use crate::{Address, Context, Error, Outcome, Result};
+use crate::{Address, Context, Error, FairPlaces, Outcome, Result};
 
 /// An ability that a model may use.
 #[async_trait]
@@ -33,6 +33,12 @@ pub trait Tool: Send + Sync + 'static {
     /// beside those that the kind lists. None for any other tool.
     fn comes_with(&self) -> &[&str] {
         &[]
+    }
+
+    /// The places that its calls have, if not all of them can run at once. The engine waits for one before the time limit
+    /// of a call begins; owners take turns.
+    fn places(&self) -> Option<&FairPlaces> {
+        None
     }
 
     /// The source of its results. Private by default.

@@ -153,7 +153,7 @@ pub use sha256::Sha256;
 pub use shown::ShownStatus;
 pub use snippet::{one_line, snippet};
 pub use status::{Status, WaitingOn};
-pub use step::{Checkpoint, Intent, OpenQuestion, Retry, Step, StepState, StepStatus, Wait};
+pub use step::{Checkpoint, CodeRetry, Intent, OpenQuestion, Retry, Step, StepState, StepStatus, Wait};
 pub use step_key::StepKey;
 pub use stream_token::{StreamToken, StreamTokenStatus};
 pub use task::{OnEnd, Task, TaskResult};

@@ -109,12 +109,26 @@ pub enum Wait {
         /// Whether there is a [`CodeSnapshot`](crate::CodeSnapshot) of the code.
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         snapshot: bool,
+        /// What kept the code from going on when it last could, if it has not gone on since.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        retry: Option<CodeRetry>,
     },
     /// A moment in time.
     Until {
         /// The moment.
         until: Time,
     },
+}
+
+/// When code is run again that could have gone on, had what runs it been there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CodeRetry {
+    /// When it is run again.
+    pub due: Time,
+    /// How often in a row it could not be run.
+    pub failures: u32,
+    /// Why, the last time.
+    pub error: String,
 }
 
 /// What the end of a task did before there was a choice.
@@ -244,6 +258,7 @@ impl StepState {
         match self {
             Self::Retry(retry) => Some((retry.due, None)),
             Self::Open(Wait::Until { until }) => Some((*until, None)),
+            Self::Open(Wait::SubCalls { retry: Some(retry), .. }) => Some((retry.due, None)),
             Self::Open(Wait::Question(question)) => question.due.map(|(due, id)| (due, Some(id))),
             Self::Started
             | Self::Done(_)

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, GoalStatus, Intervention, PostBody, Question, Retry, Run, Schedule,
+    Action, Agent, AgentId, CodeRetry, GoalStatus, Intervention, PostBody, Question, Retry, Run, Schedule,
     ScheduleStatus, Status, Step, StepState, Task, TaskId, Time, Wait, WaitingOn,
 };
 
@@ -94,6 +94,10 @@ impl Client {
                 Err(error) => return Err(error),
             },
             StepState::Open(Wait::Until { until }) => Cause::Timer { due: *until },
+            StepState::Open(Wait::SubCalls { retry: Some(retry), .. }) => {
+                let CodeRetry { due, failures, ref error } = *retry;
+                Cause::CodeRetry { failures, error: error.clone(), due }
+            }
             StepState::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => {
                 task.map_or(Cause::Nothing, |task| Cause::Task { task })
             }
@@ -108,7 +112,7 @@ impl Client {
                 }
             },
             // What its code waits for is in the way before it.
-            StepState::Open(Wait::SubCalls { .. }) | StepState::Started | StepState::Done(_) => {
+            StepState::Open(Wait::SubCalls { retry: None, .. }) | StepState::Started | StepState::Done(_) => {
                 Cause::Nothing
             }
         };
@@ -173,7 +177,7 @@ impl Client {
         }
         let waits = |step: &&Step| match &step.state {
             // For what its code calls, which is a step of its own.
-            StepState::Open(Wait::SubCalls { .. }) => false,
+            StepState::Open(Wait::SubCalls { retry: None, .. }) => false,
             state => matches!(state, StepState::Retry(_) | StepState::Open(_)),
         };
         Ok(steps.iter().find(waits).map(alone))

@@ -123,6 +123,7 @@ async fn due_post(engine: &Engine, agent: &Agent, step: &Step) -> Result<Reply> 
     let Some(call) = step.key.call() else { return Ok(Reply::Nothing) };
     match wait {
         Wait::Until { until } => Ok(Reply::At(*until)),
+        Wait::SubCalls { retry: Some(retry), .. } => Ok(Reply::At(retry.due)),
         Wait::HandedOver { .. } | Wait::Join { .. } | Wait::SubCalls { .. } => Ok(Reply::Nothing),
         Wait::Question(OpenQuestion { question, .. }) => answer(engine, call, *question).await,
         Wait::Task { task, .. } => result(engine, agent, call, *task).await,

@@ -62,7 +62,7 @@ impl Control {
         &self.cancel
     }
 
-    pub(super) fn pulse(&self) -> &Heartbeat {
+    pub(super) fn pulse(&self) -> &Arc<Heartbeat> {
         &self.pulse
     }
 

@@ -48,6 +48,11 @@ impl Transcript {
         output_limits::keep_within(&mut self.kept, output, shown);
     }
 
+    /// Counts other bytes that the session keeps.
+    pub(super) fn keep_bytes(&mut self, bytes: usize) {
+        self.kept += bytes;
+    }
+
     /// Takes the items out, so that they can be read while the run they belong to is changed; nothing may
     /// join meanwhile. The caller [returns](Self::give_back) them.
     pub(super) fn lend(&mut self) -> Vec<Item> {

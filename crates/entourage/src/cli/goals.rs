@@ -187,7 +187,7 @@ fn does(cause: &Cause) -> &'static str {
     match cause {
         Cause::Question { .. } | Cause::Pause { .. } => "waits for you",
         Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,
-        Cause::Retry { .. } | Cause::Gate { .. } => "tries again",
+        Cause::Retry { .. } | Cause::CodeRetry { .. } | Cause::Gate { .. } => "tries again",
         Cause::Timer { .. } => "sleeps",
         Cause::Process => describe::SUSPENDED,
         Cause::Rest { archived: true, .. } => "archived",

@@ -100,6 +100,7 @@ fn on(cause: &Cause) -> &'static str {
     match cause {
         Cause::Question { .. } => "waits for an answer",
         Cause::Retry { .. } => "waits to ask the model again",
+        Cause::CodeRetry { .. } => "waits to run its code again",
         Cause::Gate { .. } => "waits for its model's gate",
         Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,
         Cause::Timer { .. } => "sleeps",
@@ -164,7 +165,9 @@ fn what_ends(why: &Reason, over: Amount, again: &str) -> Option<String> {
         Cause::Question { question, about, .. } => {
             format!("answer with: {}", answer::command(*question, *about, again))
         }
-        Cause::Retry { .. } => format!("try now with: entourage retry {agent}{again}"),
+        Cause::Retry { .. } | Cause::CodeRetry { .. } => {
+            format!("try now with: entourage retry {agent}{again}")
+        }
         Cause::Room { .. } => format!("go on now with: entourage retry {agent}{again}"),
         Cause::Rest { archived: true, .. } => {
             format!("take it up again with: entourage goals unarchive {agent}{again}")

@@ -105,3 +105,14 @@ fn readable(name: &str, bytes: &[u8]) -> io::Result<File> {
     file.rewind()?;
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::OUT_OF_MEMORY;
+
+    #[test]
+    fn the_parent_knows_how_the_program_ends_that_has_no_memory_left() {
+        assert!(HOST.contains(&format!("\nOUT_OF_MEMORY = {OUT_OF_MEMORY}\n")));
+    }
+}

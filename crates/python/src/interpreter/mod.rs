@@ -12,6 +12,7 @@ pub(crate) use functions::MAX_CALL_BYTES;
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use monty::{FunctionCall, MontyRun, ResolveFutures, RunProgress};
 use monty_types::{
@@ -47,8 +48,10 @@ pub fn run(script: &Script, record: &Record, snapshot: Option<&[u8]>) -> Result<
     if let Some(mistake) = record.mistake() {
         return Err(Error::Record(mistake));
     }
+    let began = Instant::now();
     let prepared = Prepared::new(&script.code);
     let continued = snapshot.and_then(|bytes| snapshot::load(script, record, bytes));
+    let goes_on = continued.is_some();
     let (held, step) = match continued {
         Some((held, progress)) => (held, Some(Ok(progress))),
         None => (
@@ -62,6 +65,8 @@ pub fn run(script: &Script, record: &Record, snapshot: Option<&[u8]>) -> Result<
         prepared,
         host: Host::new(record, script.limits.calls, held.state),
         output: held.output,
+        began,
+        goes_on,
     };
     let step = step.unwrap_or_else(|| run.start());
     Ok(run.drive(step, held.waited))
@@ -74,6 +79,9 @@ struct Run<'a> {
     prepared: Prepared,
     host: Host<'a>,
     output: Output,
+    began: Instant,
+    /// Whether it goes on from a snapshot: it ran for long before.
+    goes_on: bool,
 }
 
 /// What the next turn of the loop begins with, or what the run came to.
@@ -238,11 +246,12 @@ impl Run<'_> {
             output: std::mem::take(&mut self.output),
             waited,
         };
-        Progress::Blocked {
-            awaits,
-            snapshot: snapshot::save(self.script, self.record, &calls, held, progress),
-            calls,
-        }
+        let is_worth = |after| self.goes_on || self.began.elapsed() >= after;
+        let snapshot = match self.script.snapshot_after.is_some_and(is_worth) {
+            true => snapshot::save(self.script, self.record, &calls, held, progress),
+            false => None,
+        };
+        Progress::Blocked { awaits, snapshot, calls }
     }
 
     fn failed(mut self, error: &MontyException) -> Progress {

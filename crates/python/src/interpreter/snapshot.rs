@@ -136,7 +136,7 @@ fn head(script: &Script, record: &Record, new: &[NewCall], held: Held) -> Option
             format!("{} {}", monty_types::MONTY_VERSION, env!("CARGO_PKG_VERSION")),
             monty::DUMP_VERSION,
         ),
-        script: digest(script)?,
+        script: digest(&(&script.code, &script.limits))?,
         calls: digest(&calls)?,
         outcomes: digest(outcomes)?,
         held,

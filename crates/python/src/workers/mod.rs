@@ -5,11 +5,9 @@ mod process;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
-
-use tokio::sync::Semaphore;
 
 use crate::code;
 use crate::confine::Interpreter;
@@ -32,13 +30,9 @@ pub struct WorkerCommand {
     pub args: Vec<OsString>,
 }
 
-/// How many processes there are, and how long they are kept.
+/// How many processes are kept, and for how long.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Runs at a time, each in a process.
-    pub concurrent: usize,
-    /// Runs that may wait for one of these to end; more are refused.
-    pub waiting: usize,
     /// Processes that are kept without a run, in all. A kept one serves its owner alone.
     pub kept: usize,
     /// How long a process is kept without a run.
@@ -47,7 +41,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { concurrent: 4, waiting: 256, kept: 4, kept_for: Duration::from_secs(30) }
+        Self { kept: 4, kept_for: Duration::from_secs(30) }
     }
 }
 
@@ -72,8 +66,6 @@ struct Shared {
     /// What runs code, if it is not the built-in interpreter.
     cpython: Option<Installed>,
     settings: Settings,
-    places: Semaphore,
-    waiting: AtomicUsize,
     /// Processes without a run, the one that ran last at the end.
     kept: Mutex<Vec<Process>>,
     /// Whether old ones are looked for.
@@ -107,11 +99,9 @@ impl Workers {
     fn with(command: WorkerCommand, cpython: Option<Installed>, settings: Settings) -> Self {
         Self {
             shared: Arc::new(Shared {
-                places: Semaphore::new(settings.concurrent.max(1)),
                 command,
                 cpython,
                 settings,
-                waiting: AtomicUsize::new(0),
                 kept: Mutex::default(),
                 sweeps: AtomicBool::new(false),
                 alive: Arc::default(),
@@ -120,11 +110,10 @@ impl Workers {
     }
 
     /// Runs code of an owner until it ends or cannot go on, as [`crate::run`] does, in a process. If the future is
-    /// dropped, the process is killed. CPython takes no snapshots.
+    /// dropped, the process is killed. CPython takes no snapshots. So many run at once as are asked for.
     ///
     /// # Errors
-    /// [`Error::Busy`] if too many wait; what [`crate::run`] returns; and what ends a process: its limits of memory
-    /// and time, a crash.
+    /// What [`crate::run`] returns, and what ends a process: its limits of memory and time, a crash, the system.
     pub async fn run(
         &self,
         owner: &str,
@@ -132,7 +121,6 @@ impl Workers {
         record: &Record,
         snapshot: Option<&[u8]>,
     ) -> Result<Progress, Error> {
-        let _place = self.place().await?;
         let is_cpython = self.shared.cpython.is_some();
         if is_cpython && let Some(mistake) = record.mistake() {
             return Err(Error::Record(mistake));
@@ -161,7 +149,7 @@ impl Workers {
                 wrong.map_or(Ok(ran.progress), |wrong| Err(Error::Reply(wrong)))
             }
             Ok(ran) => Ok(self.shared.keep(process, ran)),
-            Err(Failure::Gone) => Err(process.ended(&script.limits).await),
+            Err(Failure::Gone) => Err(process.cause(&script.limits).await),
             Err(Failure::Run(error)) => Err(error),
         }
     }
@@ -172,7 +160,6 @@ impl Workers {
     /// [`Error::Start`] and [`Error::Crashed`] if it cannot be started; [`Error::Unconfined`] and [`Error::NoPython`] if
     /// CPython cannot.
     pub async fn interpreter(&self) -> Result<Interpreter, Error> {
-        let _place = self.place().await?;
         let (_, interpreter) = self.shared.start("", &Limits::default()).await?;
         Ok(interpreter)
     }
@@ -183,32 +170,6 @@ impl Workers {
         let alive = self.shared.alive.lock();
         let worker = |(id, owner): (&u32, &String)| Worker { id: *id, owner: owner.clone() };
         alive.iter().map(worker).collect()
-    }
-
-    async fn place(&self) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
-        let shared = &self.shared;
-        if let Ok(place) = shared.places.try_acquire() {
-            return Ok(place);
-        }
-        let _waiting = Waiting::new(&shared.waiting, shared.settings.waiting)?;
-        shared.places.acquire().await.map_err(|closed| Error::Io(std::io::Error::other(closed)))
-    }
-}
-
-/// One that waits for a place.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn new(count: &'a AtomicUsize, limit: usize) -> Result<Self, Error> {
-        let waiting = Self(count);
-        let before = count.fetch_add(1, Ordering::Relaxed);
-        if before < limit { Ok(waiting) } else { Err(Error::Busy { waiting: before }) }
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -231,7 +192,7 @@ impl Shared {
         let command = cpython.command(&self.command, limits).await?;
         // It ends before it is ready only if there is no sandbox: no code runs without.
         Process::start(&command, owner, &self.alive).await.map_err(|error| match error {
-            Error::Crashed { status, said } => cpython::unconfined(&format!("{status}{said}")),
+            Error::Start { why, .. } => cpython::unconfined(&why),
             other => other,
         })
     }

@@ -30,6 +30,10 @@ const SLACK: Duration = Duration::from_secs(1);
 #[cfg(unix)]
 pub(crate) const SIGNALLED: i32 = 128;
 
+/// Signals that the code's own process does not get for what the code does: those of a terminal that closes or of who
+/// stops a program, and that of the system when memory runs out.
+const FROM_OUTSIDE: [i32; 4] = [1, 2, 9, 15];
+
 /// Bytes that are read of what a process says when it ends.
 const SAID_BYTES: u64 = 4 << 10;
 
@@ -69,7 +73,8 @@ impl Process {
         let is_path = command.program.components().count() > 1;
         let program =
             if is_path { std::path::absolute(&command.program) } else { Ok(command.program.clone()) };
-        let cannot = |source| Error::Start { program: command.program.display().to_string(), source };
+        let start_error = |why| Error::Start { program: command.program.display().to_string(), why };
+        let cannot = |source: io::Error| start_error(source.to_string());
         let mut start = Command::new(program.map_err(cannot)?);
         start
             .args(&command.args)
@@ -104,7 +109,9 @@ impl Process {
                 Err(error) => Err(Error::Reply(error.to_string())),
             },
             Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                Err(process.ended(&Limits::default()).await)
+                // No code has run yet.
+                let (status, said) = process.ended().await?;
+                Err(start_error(format!("{status}{said}")))
             }
             Ok(Err(error)) => Err(Error::Reply(error.to_string())),
             Err(_) => Err(cannot(io::ErrorKind::TimedOut.into())),
@@ -162,18 +169,27 @@ impl Process {
         frame::receive(&mut self.replies).await
     }
 
-    /// Why the process ended, which it is about to or did.
-    pub(super) async fn ended(&mut self, limits: &Limits) -> Error {
-        let status = match timeout(END, self.child.wait()).await {
-            Ok(Ok(status)) => status,
-            Ok(Err(error)) => return Error::Io(error),
-            Err(_) => return Error::Reply("it closed its output and goes on".to_owned()),
-        };
+    /// Why the process ended, which it is about to or did, as a run within these limits.
+    pub(super) async fn cause(&mut self, limits: &Limits) -> Error {
+        match self.ended().await {
+            Ok((status, said)) => cause(status, &said, limits),
+            Err(error) => error,
+        }
+    }
+
+    /// How it ended, and what it said, after a colon.
+    async fn ended(&mut self) -> Result<(ExitStatus, String), Error> {
+        let closed = |_| Error::Reply("it closed its output and goes on".to_owned());
+        let status = timeout(END, self.child.wait()).await.map_err(closed)??;
         let mut said = Vec::new();
         let mut words = (&mut self.said).take(SAID_BYTES);
         // What it said is a help only, so it is not waited for where something else holds the other end.
         let _ = timeout(END, words.read_to_end(&mut said)).await;
-        cause(status, String::from_utf8_lossy(&said).trim(), limits)
+        let said = match String::from_utf8_lossy(&said).trim() {
+            "" => String::new(),
+            said => format!(": {said}"),
+        };
+        Ok((status, said))
     }
 }
 
@@ -196,24 +212,16 @@ fn cause(status: ExitStatus, said: &str, limits: &Limits) -> Error {
         return Error::TooDeep;
     }
     let gave_up = status.code() == Some(OUT_OF_MEMORY) || said.contains("memory allocation of");
-    if gave_up || killed_by_system(status) {
+    if gave_up {
         return Error::OutOfMemory { limit_bytes: limits.memory_bytes };
     }
     if used_up_time(status) {
         return Error::TimedOut { limit: limits.cpu };
     }
-    Error::Crashed {
-        status: status.to_string(),
-        said: match said {
-            "" => String::new(),
-            said => format!(": {said}"),
-        },
+    if let Some(signal) = signal(status).filter(|signal| FROM_OUTSIDE.contains(signal)) {
+        return Error::Killed { signal };
     }
-}
-
-/// Whether the system killed it, as it does when memory runs out.
-fn killed_by_system(status: ExitStatus) -> bool {
-    signal(status) == Some(9)
+    Error::Crashed { status: status.to_string(), said: said.to_owned() }
 }
 
 /// Whether it reached the system's limit of processor time.
@@ -247,7 +255,9 @@ mod tests {
     fn what_a_process_died_of_is_told() {
         assert!(matches!(died(OUT_OF_MEMORY << 8, ""), Error::OutOfMemory { .. }));
         assert!(matches!(died(6, "memory allocation of 8 bytes failed"), Error::OutOfMemory { .. }));
-        assert!(matches!(died(9, ""), Error::OutOfMemory { .. }));
+        assert!(matches!(died(9, ""), Error::Killed { signal: 9 }));
+        assert!(matches!(died(15, ""), Error::Killed { signal: 15 }));
+        assert!(matches!(died((128 + 9) << 8, ""), Error::Killed { signal: 9 }));
         assert!(matches!(died(24, ""), Error::TimedOut { .. }));
         assert!(matches!(died((128 + 24) << 8, ""), Error::TimedOut { .. }));
         assert!(matches!(died((128 + 11) << 8, ""), Error::TooDeep));

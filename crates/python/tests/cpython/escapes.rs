@@ -108,7 +108,7 @@ async fn signals_reach_nobody_else() {
     );
     assert_eq!(printed(&workers, &code).await, "True 1\nnobody\n");
     let killed = run(&workers, "import os\nos.kill(os.getpid(), 9)", Limits::default()).await.unwrap_err();
-    assert!(matches!(killed, Error::OutOfMemory { .. }), "{killed:?}");
+    assert!(matches!(killed, Error::Killed { signal: 9 }), "{killed:?}");
 }
 
 #[tokio::test]

@@ -37,7 +37,7 @@ async fn cpython() -> Option<Workers> {
 }
 
 async fn run(workers: &Workers, code: &str, limits: Limits) -> Result<Progress, Error> {
-    let script = Script { code: code.to_owned(), limits };
+    let script = Script { limits, ..Script::new(code) };
     workers.run("someone", &script, &Record::default(), None).await
 }
 

@@ -37,7 +37,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
 fn endless() -> Script {
     let limits =
         Limits { cpu: Duration::from_secs(100), wall: Duration::from_secs(100), ..Limits::default() };
-    Script { code: "while True: pass".into(), limits }
+    Script { limits, ..Script::new("while True: pass") }
 }
 
 /// Whether a process runs the interpreter: bubblewrap does before.

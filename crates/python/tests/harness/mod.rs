@@ -116,7 +116,7 @@ pub(crate) fn workers(settings: Settings) -> Workers {
 
 /// What came of code in a process of its own, within these limits.
 pub(crate) async fn confined(code: &str, limits: Limits) -> Result<Progress, Error> {
-    let script = Script { code: code.into(), limits };
+    let script = Script { limits, ..Script::new(code) };
     workers(Settings::default()).run("someone", &script, &Record::default(), None).await
 }
 

@@ -22,6 +22,7 @@ fn cause(cause: engine::Cause) -> Cause {
             Cause::Question { question, about, asks, due }
         }
         engine::Cause::Retry { attempt, error, due } => Cause::Retry { attempt, error, due },
+        engine::Cause::CodeRetry { failures, error, due } => Cause::CodeRetry { failures, error, due },
         engine::Cause::Gate { model, due } => Cause::Gate { model, due },
         engine::Cause::Budget { shortage: Shortage { budget, needs, left }, may_have_room, due } => {
             Cause::Budget { of: budget.into(), needs: needs.into(), left: left.into(), may_have_room, due }

@@ -78,9 +78,11 @@ fn standing(cause: &Cause) -> Standing {
         | Cause::Pause { .. }
         | Cause::Crash { .. }
         | Cause::Budget { may_have_room: false, .. } => Standing::Still(0),
-        Cause::Retry { .. } | Cause::Gate { .. } | Cause::Budget { .. } | Cause::Room { .. } => {
-            Standing::Still(1)
-        }
+        Cause::Retry { .. }
+        | Cause::CodeRetry { .. }
+        | Cause::Gate { .. }
+        | Cause::Budget { .. }
+        | Cause::Room { .. } => Standing::Still(1),
         Cause::Process | Cause::Nothing => Standing::Still(2),
         Cause::Timer { .. } => Standing::Still(3),
         Cause::Place { busy, limit } if busy >= limit => Standing::Still(3),

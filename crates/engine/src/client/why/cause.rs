@@ -28,6 +28,15 @@ pub enum Cause {
         /// When the next one is made.
         due: Time,
     },
+    /// What runs code was not there when the code of a call could go on, and it is run again.
+    CodeRetry {
+        /// How often in a row it was not.
+        failures: u32,
+        /// Why, the last time.
+        error: String,
+        /// When it is run again.
+        due: Time,
+    },
     /// The gate before a model holds the owner's calls back.
     Gate {
         /// The model.
@@ -181,6 +190,7 @@ impl Cause {
         match self {
             Self::Question { due, .. } => *due,
             Self::Retry { due, .. }
+            | Self::CodeRetry { due, .. }
             | Self::Gate { due, .. }
             | Self::Budget { due, .. }
             | Self::Room { due }
@@ -199,12 +209,10 @@ impl Cause {
                 format!("waits for a decision about an interrupted call: {}", short(asks))
             }
             Self::Retry { attempt, error, due } => {
-                let after = match attempt {
-                    0 => String::new(),
-                    1 => ", after a failed attempt".to_owned(),
-                    attempt => format!(", after {attempt} failed attempts"),
-                };
-                format!("asks its model again at {}{after}: {}", second(*due), short(error))
+                format!("asks its model again at {}{}: {}", second(*due), after(*attempt), short(error))
+            }
+            Self::CodeRetry { failures, error, due } => {
+                format!("runs its code again at {}{}: {}", second(*due), after(*failures), short(error))
             }
             Self::Gate { model, due } => {
                 format!("waits until {model} takes calls again, at {}", second(*due))
@@ -260,6 +268,15 @@ impl Cause {
 /// A time to the second, as a text shows it.
 fn second(time: Time) -> Time {
     Time::from_micros(time.micros() - time.micros().rem_euclid(1_000_000))
+}
+
+/// How many attempts failed before the next one.
+fn after(attempts: u32) -> String {
+    match attempts {
+        0 => String::new(),
+        1 => ", after a failed attempt".to_owned(),
+        attempts => format!(", after {attempts} failed attempts"),
+    }
 }
 
 /// A text on one line, cut.

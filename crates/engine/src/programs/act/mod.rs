@@ -16,7 +16,7 @@ mod settings;
 
 use async_trait::async_trait;
 use entourage_store::Error as StoreError;
-use entourage_tools::DocumentWrite;
+use entourage_tools::{DocumentWrite, FairPlaces};
 use entourage_types::{
     ActOutcome, Document, DocumentHead, DocumentId, EntityKind, Kind, Message, NewDocument, ProposedChange,
     ProposedTarget, tool_names,
@@ -26,7 +26,6 @@ use serde_json::{Value, json};
 use super::Program;
 use crate::{
     Error, Interrupt,
-    fair_places::FairPlaces,
     run::{AboutProject, Conversation, DecisionRequest, DecisionView, Reader, Run, TextRequest, Together},
 };
 use decision::ActDecision;

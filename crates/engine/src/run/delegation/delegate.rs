@@ -177,12 +177,12 @@ impl Run<'_> {
     /// Whether every other call of the turn is done, or waits too, but not for an agent that could wait for
     /// this one.
     fn only_waits_beside(&self, calls: &Calls<'_>, index: usize) -> bool {
-        let is_answered = |call| self.steps.is_answered(call);
+        let (now, is_answered) = (self.moment(), |call| self.steps.is_answered(call));
         let waits = |at: usize, call: &ToolCall| {
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
             match step.and_then(Step::wait) {
                 // Code that can go on does not wait.
-                Some(Wait::SubCalls { .. }) => calls.is_waiting(at, is_answered),
+                Some(Wait::SubCalls { .. }) => calls.is_waiting(at, now, is_answered),
                 _ => step.is_some() && !self.targets_existing_agent(call.id),
             }
         };

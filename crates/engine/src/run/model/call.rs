@@ -280,7 +280,7 @@ impl Run<'_> {
             offset: 0,
             piece: Piece::Reset,
         };
-        let pulse = (self.control.pulse(), &**self.engine.clock());
+        let pulse = (&**self.control.pulse(), &**self.engine.clock());
         let mut deltas = Streamed::new(pieces, is_shown, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.limits().time_left();

@@ -1,9 +1,8 @@
 //! A place among the few runs that may do something at once.
 
-use crate::{
-    fair_places::{FairPlace, FairPlaces},
-    run::{Interrupt, Result, Run},
-};
+use entourage_tools::{FairPlace, FairPlaces};
+
+use crate::run::{Interrupt, Result, Run};
 
 impl Run<'_> {
     /// Waits for a place, which is free again once what this returns is dropped. Waiting is no time at work.

@@ -20,7 +20,7 @@ use crate::run::{
     questions::reply::{Reply, reply_of},
     tools::calls::Calls,
     tools::output::{TurnOutcome, effect_of},
-    tools::output_limits::{failed, succeeded},
+    tools::output_limits::{failed, output, succeeded},
 };
 
 /// The output of calls after an answer.
@@ -175,7 +175,7 @@ impl Run<'_> {
                 }
                 // The details are for programs; what cannot be stored is left out.
                 let details = done.details.filter(|details| check_nesting(details).is_ok());
-                let output = Output { effect, details, ..succeeded(call, done.text) };
+                let output = Output { effect, details, ..output(call, done.text, done.failed) };
                 self.finish_with_effects(calls, index, output, done.records, done.document).await
             }
             Ok(Outcome::Ask(ask)) => {
@@ -190,6 +190,9 @@ impl Run<'_> {
                 self.commit(vec![Write::Step(step), self.wake_at(due)]).await
             }
             Ok(Outcome::Calls(made)) => self.code_calls(calls, index, made).await,
+            Err(ToolError::Unavailable(why)) if self.has_waited(call) => {
+                self.retry_code(calls, index, why).await
+            }
             // As after a crash: the call may have taken effect, and only a person can say.
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {
                 self.ask_whether_it_happened(call).await
@@ -234,10 +237,13 @@ impl Run<'_> {
         let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
         let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
         let is_for_agent = |wait: &Wait| matches!(wait, Wait::Task { .. } | Wait::HandedOver { .. });
+        let is_tried_again = |wait: &Wait| matches!(wait, Wait::SubCalls { retry: Some(_), .. });
         if waits().any(is_for_person) {
             WaitingOn::User
         } else if waits().any(is_for_agent) {
             WaitingOn::Agent
+        } else if waits().any(is_tried_again) {
+            WaitingOn::Retry
         } else {
             WaitingOn::Timer
         }

@@ -5,20 +5,16 @@ use std::{
     ops::{Index, Range},
 };
 
-use entourage_types::{CallId, ToolCall};
+use entourage_types::{CallId, Time, ToolCall};
 use tokio_util::sync::CancellationToken;
 
 /// The calls of a turn, and behind them those of their code, in the order in which it made them. The index of a call
 /// stays the same.
 pub(in crate::run) struct Calls<'t> {
     turn: &'t [ToolCall],
-    of_code: Vec<SubCall>,
-    /// Calls whose code waits, and what for, by their index.
-    waiting: BTreeMap<usize, Vec<Vec<CallId>>>,
-    /// The numbers of the calls whose outputs code was given, by the index of the call that runs it.
-    given: BTreeMap<usize, BTreeSet<usize>>,
-    /// What cuts off the calls of code that are in progress, by their index.
-    in_progress: BTreeMap<usize, CancellationToken>,
+    sub_calls: Vec<SubCall>,
+    /// What is known of code that calls of the turn run, by the index of the call.
+    code: BTreeMap<usize, Code>,
     /// The first of the calls that were not begun in this activation.
     next: usize,
 }
@@ -28,19 +24,38 @@ struct SubCall {
     /// The index of the call whose code made it.
     of: usize,
     call: ToolCall,
+    /// What cuts it off, once it is in progress.
+    cut_off: Option<CancellationToken>,
+}
+
+/// Code that has made calls.
+#[derive(Default)]
+struct Code {
+    /// What it waits for; none while it runs.
+    waits: Option<CodeWait>,
+    /// The numbers of the calls whose outputs it was given.
+    given: BTreeSet<usize>,
+}
+
+/// What code waits for.
+pub(in crate::run) struct CodeWait {
+    /// All calls of one of these groups.
+    pub(in crate::run) groups: Vec<Vec<CallId>>,
+    /// And this moment, if it could not be run when it was ready before.
+    pub(in crate::run) not_before: Option<Time>,
+}
+
+impl CodeWait {
+    fn is_over(&self, now: Time, is_answered: impl Fn(CallId) -> bool) -> bool {
+        self.not_before.is_none_or(|due| due <= now)
+            && self.groups.iter().any(|group| group.iter().all(|call| is_answered(*call)))
+    }
 }
 
 impl<'t> Calls<'t> {
     /// The calls of a turn.
     pub(in crate::run) fn of(turn: &'t [ToolCall]) -> Self {
-        Self {
-            turn,
-            of_code: Vec::new(),
-            waiting: BTreeMap::new(),
-            given: BTreeMap::new(),
-            in_progress: BTreeMap::new(),
-            next: 0,
-        }
+        Self { turn, sub_calls: Vec::new(), code: BTreeMap::new(), next: 0 }
     }
 
     /// The calls of the turn.
@@ -49,75 +64,75 @@ impl<'t> Calls<'t> {
     }
 
     pub(in crate::run) fn len(&self) -> usize {
-        self.turn.len() + self.of_code.len()
+        self.turn.len() + self.sub_calls.len()
     }
 
     pub(in crate::run) fn iter(&self) -> impl Iterator<Item = &ToolCall> {
-        self.turn.iter().chain(self.of_code.iter().map(|sub| &sub.call))
+        self.turn.iter().chain(self.sub_calls.iter().map(|sub| &sub.call))
     }
 
-    /// Adds calls that the code of the call at this index has made; the code then waits for all calls of one of the
-    /// groups.
+    /// Adds calls that the code of the call at this index has made; the code then waits.
     pub(in crate::run) fn code_waits(
         &mut self,
         of: usize,
         made: impl IntoIterator<Item = ToolCall>,
-        groups: Vec<Vec<CallId>>,
+        waits: CodeWait,
     ) {
-        self.of_code.extend(made.into_iter().map(|call| SubCall { of, call }));
-        self.waiting.insert(of, groups);
+        self.sub_calls.extend(made.into_iter().map(|call| SubCall { of, call, cut_off: None }));
+        self.code.entry(of).or_default().waits = Some(waits);
     }
 
     /// The code of the call at this index is given the outputs of its calls with these numbers.
     pub(in crate::run) fn give(&mut self, index: usize, outputs: impl IntoIterator<Item = usize>) {
-        self.given.entry(index).or_default().extend(outputs);
+        self.code.entry(index).or_default().given.extend(outputs);
     }
 
     /// Whether it was given the output of its call with this number.
     pub(in crate::run) fn was_given(&self, index: usize, number: usize) -> bool {
-        self.given.get(&index).is_some_and(|given| given.contains(&number))
+        self.code.get(&index).is_some_and(|code| code.given.contains(&number))
     }
 
     /// The call whose code made the call at this index; none if that is of the turn.
     pub(in crate::run) fn maker(&self, index: usize) -> Option<&'t ToolCall> {
-        let sub = self.of_code.get(index.checked_sub(self.turn.len())?)?;
-        self.turn.get(sub.of)
+        self.turn.get(self.sub_call(index)?.of)
     }
 
     /// The calls that the code of the call at this index has made.
     pub(in crate::run) fn made_by(&self, index: usize) -> impl Iterator<Item = &ToolCall> {
-        self.of_code.iter().filter(move |sub| sub.of == index).map(|sub| &sub.call)
+        self.sub_calls.iter().filter(move |sub| sub.of == index).map(|sub| &sub.call)
     }
 
     /// Whether code waits for the call at this index.
     pub(in crate::run) fn is_awaited(&self, index: usize) -> bool {
-        let Some(sub) = index.checked_sub(self.turn.len()).and_then(|at| self.of_code.get(at)) else {
-            return false;
-        };
-        self.waiting.get(&sub.of).is_some_and(|groups| groups.iter().flatten().any(|id| *id == sub.call.id))
+        let Some(sub) = self.sub_call(index) else { return false };
+        self.waits(sub.of).is_some_and(|waits| waits.groups.iter().flatten().any(|id| *id == sub.call.id))
     }
 
-    /// Whether the code of the call at this index waits, and nothing that it waits for has come.
-    pub(in crate::run) fn is_waiting(&self, index: usize, is_answered: impl Fn(CallId) -> bool) -> bool {
-        self.waiting.get(&index).is_some_and(|groups| !is_ready(groups, is_answered))
-    }
-
-    /// Registers a call of code that is begun; returns what cuts it off when its code ends. None for a call of the turn.
-    pub(in crate::run) fn begin(&mut self, index: usize) -> Option<CancellationToken> {
-        let token = self.maker(index).map(|_| CancellationToken::new())?;
-        self.in_progress.insert(index, token.clone());
-        Some(token)
-    }
-
-    /// Cuts off the calls in progress of the code of the call at this index.
-    pub(in crate::run) fn cut_off(&self, index: usize) {
-        let sub_calls = (self.turn.len()..).zip(&self.of_code).filter(|(_, sub)| sub.of == index);
-        sub_calls.filter_map(|(at, _)| self.in_progress.get(&at)).for_each(CancellationToken::cancel);
+    /// Whether the code of the call at this index waits, and cannot go on at this moment.
+    pub(in crate::run) fn is_waiting(
+        &self,
+        index: usize,
+        now: Time,
+        is_answered: impl Fn(CallId) -> bool,
+    ) -> bool {
+        self.waits(index).is_some_and(|waits| !waits.is_over(now, is_answered))
     }
 
     /// Whether the code of the call at this index was waiting when it was last seen.
     pub(in crate::run) fn has_waiting_code(&self, index: usize) -> bool {
-        self.waiting.contains_key(&index)
+        self.waits(index).is_some()
+    }
+
+    /// Registers a call of code that is begun; returns what cuts it off when its code ends. None for a call of the turn.
+    pub(in crate::run) fn begin(&mut self, index: usize) -> Option<CancellationToken> {
+        let sub = self.sub_calls.get_mut(index.checked_sub(self.turn.len())?)?;
+        Some(sub.cut_off.insert(CancellationToken::new()).clone())
+    }
+
+    /// Cuts off the calls in progress of the code of the call at this index.
+    pub(in crate::run) fn cut_off(&self, index: usize) {
+        let sub_calls = self.sub_calls.iter().filter(|sub| sub.of == index);
+        sub_calls.filter_map(|sub| sub.cut_off.as_ref()).for_each(CancellationToken::cancel);
     }
 
     /// The calls that were not begun, once each.
@@ -127,18 +142,23 @@ impl<'t> Calls<'t> {
         new
     }
 
-    /// The calls whose code can go on, since what it waits for is answered, once each.
-    pub(in crate::run) fn take_ready(&mut self, is_answered: impl Fn(CallId) -> bool) -> Vec<usize> {
-        let ready = self.waiting.iter().filter(|(_, groups)| is_ready(groups, &is_answered));
-        let ready: Vec<usize> = ready.map(|(index, _)| *index).collect();
-        ready.iter().for_each(|index| drop(self.waiting.remove(index)));
-        ready
+    /// The calls whose code can go on at this moment, since what it waits for is answered, once each.
+    pub(in crate::run) fn take_ready(
+        &mut self,
+        now: Time,
+        is_answered: impl Fn(CallId) -> bool,
+    ) -> Vec<usize> {
+        let ready = |code: &mut Code| code.waits.take_if(|waits| waits.is_over(now, &is_answered)).is_some();
+        self.code.iter_mut().filter_map(|(index, code)| ready(code).then_some(*index)).collect()
     }
-}
 
-/// Whether all calls of one of these groups are answered.
-fn is_ready(groups: &[Vec<CallId>], is_answered: impl Fn(CallId) -> bool) -> bool {
-    groups.iter().any(|group| group.iter().all(|call| is_answered(*call)))
+    fn sub_call(&self, index: usize) -> Option<&SubCall> {
+        self.sub_calls.get(index.checked_sub(self.turn.len())?)
+    }
+
+    fn waits(&self, index: usize) -> Option<&CodeWait> {
+        self.code.get(&index)?.waits.as_ref()
+    }
 }
 
 impl Index<usize> for Calls<'_> {
@@ -147,7 +167,7 @@ impl Index<usize> for Calls<'_> {
     fn index(&self, index: usize) -> &ToolCall {
         match index.checked_sub(self.turn.len()) {
             None => &self.turn[index],
-            Some(at) => &self.of_code[at].call,
+            Some(at) => &self.sub_calls[at].call,
         }
     }
 }

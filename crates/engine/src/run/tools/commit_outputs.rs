@@ -27,9 +27,9 @@ impl Run<'_> {
         mut output: Output,
         writes: Vec<Write>,
     ) -> Result<()> {
-        if calls.maker(index).is_some() {
+        if let Some(of) = calls.maker(index) {
             self.keep_within_limits(&mut output);
-            return self.finish_sub_call(calls, index, output, writes).await;
+            return self.finish_sub_call(calls, index, of.id, output, writes).await;
         }
         self.end_code(calls, index).await?;
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError};
-use entourage_types::{CallId, ResultSource, Step, StepStatus, Wait};
+use entourage_types::{CallId, ResultSource, Step, StepStatus};
 use futures::{
     FutureExt, StreamExt,
     stream::{self, BoxStream, SelectAll},
@@ -91,7 +91,7 @@ impl Run<'_> {
         loop {
             let mut next: Vec<usize> =
                 calls.take_new().filter(|index| !calls.has_waiting_code(*index)).collect();
-            next.extend(calls.take_ready(|call| self.steps.is_answered(call)));
+            next.extend(calls.take_ready(self.moment(), |call| self.steps.is_answered(call)));
             if next.is_empty() {
                 return Ok(());
             }
@@ -117,9 +117,7 @@ impl Run<'_> {
         for &index in which {
             let call = &calls[index];
             let before = self.steps.of_call(call).map(Step::status);
-            let goes_on =
-                matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }));
-            if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !goes_on)
+            if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !self.has_waited(call))
                 || self.steps.is_answered(call.id)
             {
                 continue;
@@ -170,12 +168,20 @@ impl Run<'_> {
         let seconds = self.kind.limits.tool_seconds;
         let engine = self.engine.clone();
         let places = Arc::clone(&running.places);
+        let pulse = Arc::clone(self.control.pulse());
         let begun = stream::iter(ready).map(move |(index, tool, context, arguments, cut_off)| {
-            let (engine, places) = (engine.clone(), Arc::clone(&places));
+            let (engine, places, pulse) = (engine.clone(), Arc::clone(&places), Arc::clone(&pulse));
             async move {
                 // Code waits for calls that have the places.
                 let runs_code = !tool.comes_with().is_empty();
                 let _place = if runs_code { None } else { places.acquire().await.ok() };
+                let _place_of_tool = match tool.places() {
+                    Some(places) => {
+                        let place = places.enter(&context.owner);
+                        Some(pulse.beating(&**engine.clock(), place).await)
+                    }
+                    None => None,
+                };
                 // Checked by each call: it may have waited long for its place.
                 check_lease(&engine)?;
                 let clock = Arc::clone(engine.clock());

@@ -2,6 +2,8 @@
 
 use entourage_types::{Item, ItemBody, Output, Step, SubOutput, ToolCall};
 
+use crate::transcript_cache::of_value;
+
 /// The most bytes, as JSON, that are stored of the text of one output: no reader needs more than a book.
 const MOST_OF_ONE: usize = 4 << 20;
 /// Up to this many bytes of outputs, a session stores them whole; a later output is cut to what the model
@@ -32,10 +34,12 @@ pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bo
     Output { call: call.id, tool: call.tool.clone(), text, error, effect: None, details: None }
 }
 
-/// Returns how many bytes of outputs a session stores, including those of the current turn.
+/// Returns how many bytes of outputs, and of arguments that code has given, a session stores, including those of the
+/// current turn.
 pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
     let joined = items.iter().map(|item| match &item.body {
         ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => weight(output),
+        ItemBody::SubCalls(made) => made.calls.iter().map(|call| of_value(&call.arguments)).sum(),
         _ => 0,
     });
     joined.chain(steps.iter().filter_map(Step::output).map(weight)).sum()
@@ -67,7 +71,7 @@ pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: 
 
 /// Returns the size of an output, in bytes.
 fn weight(output: &Output) -> usize {
-    size(&output.text) + output.details.as_ref().map_or(0, crate::transcript_cache::of_value)
+    size(&output.text) + output.details.as_ref().map_or(0, of_value)
 }
 
 /// Returns the approximate size of a text as JSON, in bytes: most control characters take six.

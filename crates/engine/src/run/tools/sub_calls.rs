@@ -1,31 +1,50 @@
 //! Calls that the code of a call makes: each is a step of its own, made like a call of a model. What is on record of
 //! them is what the code reads when it goes on.
 
+use std::time::Duration;
+
 use entourage_store::Write;
 use entourage_tools::{CodeCalls, SubCallRecord};
 use entourage_types::{
-    Action, CallId, ItemBody, Output, Step, StepKey, StepState, SubCalls, SubOutput, Task, ToolCall, Wait,
+    Action, Backoff, CallId, CodeRetry, ItemBody, Output, Step, StepKey, StepState, SubCalls, SubOutput,
+    Task, ToolCall, Wait,
 };
 
 use crate::metrics;
 use crate::run::{
     Result, Run,
-    tools::{calls::Calls, output_limits::failed},
+    tools::{
+        calls::{Calls, CodeWait},
+        output_limits::failed,
+    },
     trace::RunSpans,
 };
+use crate::transcript_cache::of_value;
 
 /// The output of a call for whose end its code did not wait.
 const NOT_AWAITED: &str = "the code ended without waiting for it";
+
+/// The most bytes of arguments that the code of one call gives its calls: they are in memory whenever its agent is at
+/// work.
+const MOST_ARGUMENTS: usize = 8 << 20;
+
+/// When code is run again that could have gone on, had what runs it been there. The code has lost nothing meanwhile, so
+/// this has no end.
+const RETRIES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
 impl Run<'_> {
     /// The calls of a turn, with those that code of theirs has made which goes on.
     pub(in crate::run) fn with_sub_calls<'t>(&self, turn: &'t [ToolCall]) -> Calls<'t> {
         let mut calls = Calls::of(turn);
         for (index, call) in turn.iter().enumerate() {
-            if let Some(Wait::SubCalls { groups, .. }) = self.steps.of_call(call).and_then(Step::wait) {
+            if let Some(Wait::SubCalls { groups, retry, .. }) = self.steps.of_call(call).and_then(Step::wait)
+            {
                 let made = self.sub_calls().filter(|made| made.of == call.id);
                 let made: Vec<ToolCall> = made.flat_map(|made| made.calls.iter().cloned()).collect();
-                calls.code_waits(index, made, groups.clone());
+                // Who hurries the agent has its code run now.
+                let retry = retry.as_ref().filter(|_| !self.control.is_hurried());
+                let not_before = retry.map(|retry| retry.due);
+                calls.code_waits(index, made, CodeWait { groups: groups.clone(), not_before });
             }
         }
         calls
@@ -59,7 +78,8 @@ impl Run<'_> {
             _ => None,
         });
         let outputs = outputs.collect();
-        SubCallRecord { calls: made, outputs, snapshot: None }
+        let failures = self.code_retry(calls[index].id).map_or(0, |retry| retry.failures);
+        SubCallRecord { calls: made, outputs, snapshot: None, failures }
     }
 
     /// Adds the calls that the code of a call makes, and what it waits for.
@@ -73,10 +93,17 @@ impl Run<'_> {
         let before = calls.made_by(index).count();
         let all = before + new.len();
         let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
+        let given: usize = new.iter().map(|call| of_value(&call.arguments)).sum();
+        let given_before: usize = calls.made_by(index).map(|call| of_value(&call.arguments)).sum();
         let wrong = if calls.maker(index).is_some() {
             Some("code cannot run a tool that runs code itself".to_owned())
         } else if all > usize::from(CodeCalls::MOST) {
             Some(format!("its code makes more than {} calls: do less in one call", CodeCalls::MOST))
+        } else if given_before + given > MOST_ARGUMENTS {
+            let most = MOST_ARGUMENTS >> 20;
+            Some(format!(
+                "its code gives its calls more than {most} MiB: have agents read long texts themselves"
+            ))
         } else if awaits.is_empty()
             || awaits.iter().flatten().any(|number| *number >= all)
             || awaits.iter().any(waits_for_none)
@@ -106,32 +133,71 @@ impl Run<'_> {
             let kept = self.snapshot_of(of, &state, at)?;
             self.batch.push(kept);
         }
-        let state = StepState::Open(Wait::SubCalls { groups: groups.clone(), snapshot: has_snapshot });
+        let wait = Wait::SubCalls { groups: groups.clone(), snapshot: has_snapshot, retry: None };
+        let state = StepState::Open(wait);
         let waits = self.steps.row(StepKey::Tool(of), state, at);
         // It is known at once: another output may come into the same commit.
         self.steps.committed([waits.clone()]);
         self.batch.push(Write::Step(waits));
+        self.transcript.keep_bytes(given);
         if !made.is_empty() {
             let item = self.append(ItemBody::SubCalls(SubCalls { of, calls: made.clone() }), at);
             self.batch.push(item);
             let awake = self.resumed_if_asleep(at);
             self.batch.extend(awake);
         }
-        calls.code_waits(index, made, groups);
+        calls.code_waits(index, made, CodeWait { groups, not_before: None });
         Ok(())
     }
 
-    /// Commits the output of a call that code made, with these writes.
+    /// Whether the code of this call has made calls and waited for them.
+    pub(in crate::run) fn has_waited(&self, call: &ToolCall) -> bool {
+        matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }))
+    }
+
+    /// Has the code of a call, which could go on, wait once more, since what runs it was not there.
+    pub(in crate::run) async fn retry_code(
+        &mut self,
+        calls: &mut Calls<'_>,
+        index: usize,
+        error: String,
+    ) -> Result<()> {
+        let call = &calls[index];
+        let Some(Wait::SubCalls { groups, snapshot, retry }) = self.steps.of_call(call).and_then(Step::wait)
+        else {
+            return self.finish(calls, index, failed(call, error), vec![]).await;
+        };
+        let (groups, snapshot) = (groups.clone(), *snapshot);
+        let failures = retry.as_ref().map_or(0, |retry| retry.failures).saturating_add(1);
+        let at = self.engine.now();
+        let due = at + RETRIES.after(failures);
+        tracing::warn!(agent = %self.agent.id, call = %call.id, failures, %error, "code cannot be run; it is tried again");
+        let retry = Some(CodeRetry { due, failures, error });
+        let state = StepState::Open(Wait::SubCalls { groups: groups.clone(), snapshot, retry });
+        let step = self.steps.row(StepKey::Tool(call.id), state, at);
+        calls.code_waits(index, [], CodeWait { groups, not_before: Some(due) });
+        self.commit(vec![Write::Step(step), self.wake_at(due)]).await
+    }
+
+    /// When the code of a call is run again, if it could not be run.
+    pub(in crate::run) fn code_retry(&self, call: CallId) -> Option<&CodeRetry> {
+        match self.steps.get(&StepKey::Tool(call)).and_then(Step::wait)? {
+            Wait::SubCalls { retry, .. } => retry.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Commits the output of a call that the code of the call `of` made, with these writes.
     pub(in crate::run) async fn finish_sub_call(
         &mut self,
         calls: &Calls<'_>,
         index: usize,
+        of: CallId,
         output: Output,
         mut writes: Vec<Write>,
     ) -> Result<()> {
-        let Some(of) = calls.maker(index) else { return Ok(()) };
         let at = self.engine.now();
-        let returned = SubOutput { of: of.id, output: output.clone() };
+        let returned = SubOutput { of, output: output.clone() };
         writes.extend(self.checkpoint(StepKey::Tool(calls[index].id), returned, 1, at));
         if calls.is_awaited(index) {
             writes.extend(self.resumed_if_asleep(at));

@@ -37,6 +37,7 @@ pub(crate) struct Code {
     made: usize,
     new: Vec<SubCall>,
     diverged: Option<String>,
+    unavailable: Option<String>,
 }
 
 impl Code {
@@ -68,6 +69,20 @@ impl Code {
         self.record.output(number).cloned().ok_or_else(|| Waits(vec![vec![number]]))
     }
 
+    /// What runs the code is not there, if it was not there less often than this in a row.
+    pub(crate) fn unavailable(&mut self, times: u32) -> Result<(), Waits> {
+        if self.record.failures >= times {
+            return Ok(());
+        }
+        self.unavailable = Some(format!("the machine is not well ({})", self.record.failures));
+        Err(Waits(vec![]))
+    }
+
+    /// How many outputs the code was given.
+    pub(crate) fn outputs(&self) -> usize {
+        self.record.outputs.len()
+    }
+
     /// Waits for the first of these calls that returns.
     pub(crate) fn first(&self, numbers: &[usize]) -> Result<(usize, Output), Waits> {
         let first = self.record.outputs.iter().find(|(number, _)| numbers.contains(number));
@@ -95,10 +110,13 @@ impl Tool for CodeTool {
 
     async fn call(&self, context: &Context, arguments: Value) -> ToolResult<Outcome> {
         let record = context.sub_calls.clone();
-        let mut code = Code { record, made: 0, new: Vec::new(), diverged: None };
+        let mut code = Code { record, made: 0, new: Vec::new(), diverged: None, unavailable: None };
         let ended = (self.body)(&mut code, &arguments);
         if let Some(why) = code.diverged {
             return Err(Error::Failed(why));
+        }
+        if let Some(why) = code.unavailable {
+            return Err(Error::Unavailable(why));
         }
         Ok(match ended {
             Ok(text) => Outcome::text(text),

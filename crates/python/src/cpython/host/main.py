@@ -39,7 +39,7 @@ def main():
         run.start()
     except BaseException:
         # There is too little memory even to say so.
-        os._exit(128 + signal.SIGKILL)
+        os._exit(OUT_OF_MEMORY)
 
 
 main()

@@ -32,6 +32,8 @@ MAX_LINE = 300
 FIRST_FRAMES, LAST_FRAMES = 5, 15
 # Memory beside the code's objects: the interpreter and packages; and what there is to report with at the end.
 SLACK_BYTES, REPORT_BYTES = 64 << 20, 32 << 20
+# How the process ends if there is too little memory even to say so; its parent knows the number.
+OUT_OF_MEMORY = 65
 # Seconds of processor time after which limits are looked at.
 TICK = 0.01
 

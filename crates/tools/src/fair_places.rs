@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 /// So many places. Clones are the same places.
 #[derive(Debug, Clone)]
-pub(crate) struct FairPlaces(Arc<Mutex<State>>);
+pub struct FairPlaces(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -21,15 +21,17 @@ struct State {
 
 /// A place, which is free again once this is dropped.
 #[derive(Debug)]
-pub(crate) struct FairPlace(Option<FairPlaces>);
+pub struct FairPlace(Option<FairPlaces>);
 
 impl FairPlaces {
-    pub(crate) fn new(places: usize) -> Self {
+    /// So many places; at least one.
+    #[must_use]
+    pub fn new(places: usize) -> Self {
         Self(Arc::new(Mutex::new(State { free: places.max(1), waiting: VecDeque::new() })))
     }
 
     /// Waits for a place. Dropping the future gives up the wait.
-    pub(crate) async fn enter(&self, owner: &Owner) -> FairPlace {
+    pub async fn enter(&self, owner: &Owner) -> FairPlace {
         let called = {
             let mut state = self.locked();
             if state.free > 0 {
