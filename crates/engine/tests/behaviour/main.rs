@@ -17,6 +17,7 @@ mod chat_threads;
 mod circles;
 mod code_calls;
 mod code_crashes;
+mod code_retries;
 mod conversation;
 mod crash;
 mod crowd;

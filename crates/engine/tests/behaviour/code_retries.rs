@@ -1,0 +1,167 @@
+//! Code that waited and cannot be run, since the machine is not well, waits on and loses nothing.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use entourage_engine::Cause;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::MemoryStore;
+use entourage_testkit::{Faults, Story, World, WorldBuilder, plain};
+use entourage_tools::{Caller, Context, Effect, Error, FairPlaces, Outcome, Tool};
+use entourage_types::{Action, AgentId, Owner, Status, ToolSpec, WaitingOn};
+use serde_json::{Value, json};
+
+use crate::kit::{Code, CodeTool, Waits, WorldExt, eventually, first_tools, one_kind};
+
+fn mind(request: &Request) -> Script {
+    match request.messages.last() {
+        Some(Message::User(text)) if text.starts_with("Go") => Script::call("code", json!({})),
+        Some(Message::User(text)) => Script::text(format!("did {text}")),
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        other => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
+fn world(code: fn(&mut Code) -> Result<String, Waits>) -> WorldBuilder {
+    let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
+    let tools = first_tools().with(CodeTool::new(move |run, _| code(run)));
+    World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+}
+
+/// Forks, and once there is a result the machine is not well so many times in a row.
+fn after_trouble<const TIMES: u32>(code: &mut Code) -> Result<String, Waits> {
+    let (a, b) = (code.fork("A"), code.fork("B"));
+    if code.outputs() > 0 {
+        code.unavailable(TIMES)?;
+    }
+    let (a, b) = (code.wait(a)?, code.wait(b)?);
+    Ok(format!("{}, {}", a.text, b.text))
+}
+
+/// How often in a row the code could not be run, once it waits for that.
+async fn failures(world: &World, root: AgentId, times: u32) {
+    let why = async || world.client().why(root).await.unwrap();
+    let fits = |why: &entourage_engine::Why| {
+        matches!(why.cause(), Cause::CodeRetry { failures, error, .. }
+            if *failures == times && *error == format!("the machine is not well ({})", times - 1))
+    };
+    let why = eventually("the code waits for the machine", why, fits).await;
+    assert!(why.text().contains("runs its code again at"), "{}", why.text());
+    let agent = world.client().agent(root).await.unwrap();
+    assert_eq!((agent.status, agent.waiting_on), (Status::Waiting, Some(WaitingOn::Retry)));
+}
+
+async fn output(world: &World, root: AgentId) -> String {
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    assert_eq!(world.audit().await, []);
+    assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+    let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
+    lines.into_iter().find(|line| line.starts_with("output")).unwrap()
+}
+
+/// The pauses grow; each result is read once, whatever the machine did meanwhile, and nothing is deleted.
+#[tokio::test]
+async fn code_that_cannot_be_run_is_run_again_later_and_reads_what_its_agents_returned() {
+    let mut world = world(after_trouble::<4>).start().await;
+    let root = world.ask("Go.").await.id;
+    for (times, pause) in [(1, 1), (2, 2), (3, 4), (4, 8)] {
+        failures(&world, root, times).await;
+        world.clock().advance(Duration::from_secs(pause) - Duration::from_millis(1));
+        failures(&world, root, times).await;
+        if times == 2 {
+            world = world.restart(Faults::default()).await;
+            failures(&world, root, times).await;
+        }
+        world.clock().advance(Duration::from_millis(1));
+    }
+    assert_eq!(output(&world, root).await, "output: did A, did B");
+    assert_eq!(world.client().tree(root).await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn who_retries_an_agent_has_its_code_run_at_once_and_once() {
+    let world = world(after_trouble::<2>).start().await;
+    let root = world.ask("Go.").await.id;
+    for times in 1..=2 {
+        failures(&world, root, times).await;
+        world.client().intervene(root, Action::Retry, None).await.unwrap();
+    }
+    assert_eq!(output(&world, root).await, "output: did A, did B");
+}
+
+#[tokio::test]
+async fn code_that_cannot_be_run_at_all_has_failed() {
+    let world = world(|code| code.unavailable(1).map(|()| "ran".to_owned())).start().await;
+    let root = world.ask("Go.").await.id;
+    assert_eq!(output(&world, root).await, "output!: the machine is not well (0)");
+}
+
+/// Shows: INV-03.
+#[tokio::test(flavor = "multi_thread")]
+async fn code_that_cannot_be_run_survives_a_crash_at_every_commit() {
+    let story = Story::new(["Go."], |_| world(after_trouble::<2>)).any_order();
+    let undisturbed = story.run(1, &[]).await;
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did A, did B[]"));
+    let points = story.survives([1], 1).await;
+    assert!(points >= 50, "{points}");
+}
+
+/// A tool with few places, which counts how many of its calls run.
+struct Crowded {
+    places: FairPlaces,
+    made: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Tool for Crowded {
+    fn name(&self) -> &str {
+        "code"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("code", "Has few places.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    fn places(&self) -> Option<&FairPlaces> {
+        Some(&self.places)
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.made.fetch_add(1, Ordering::SeqCst);
+        Ok(Outcome::text("done"))
+    }
+}
+
+/// Neither its time limit nor that of a silent activation ends it.
+#[tokio::test]
+async fn a_call_waits_for_a_place_of_its_tool_for_longer_than_it_may_take() {
+    let (places, made) = (FairPlaces::new(1), Arc::new(AtomicUsize::new(0)));
+    let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
+    let tools = first_tools().with(Crowded { places: places.clone(), made: Arc::clone(&made) });
+    let kind = one_kind(|kind| (kind.limits.tool_seconds, kind.limits.model_seconds) = (5, 5));
+    let world = World::builder(model).tools(tools).kinds(kind).start().await;
+    let taken = places.enter(&Owner::new("another")).await;
+    let root = world.ask("Go.").await.id;
+    let turns = async || world.client().items(root, 0, 100).await.unwrap().len();
+    eventually("the model has made the call", turns, |items| *items == 2).await;
+    for _ in 0..20 {
+        world.clock().advance(Duration::from_secs(20));
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+    }
+    assert_eq!(made.load(Ordering::SeqCst), 0);
+    drop(taken);
+    assert_eq!(output(&world, root).await, "output: done");
+    assert_eq!(made.load(Ordering::SeqCst), 1, "it was not begun anew meanwhile");
+}
