@@ -1,16 +1,20 @@
 //! Python code of agents: what it returns, what it starts, and that it goes on after crashes.
 
+mod cpython;
+#[cfg(target_os = "linux")]
+mod processes;
+mod state;
+
 use std::{ffi::OsString, path::Path};
 
+use entourage::agency::Agency;
 use entourage::explore::Explorer;
-use entourage::tools::{PythonSettings, Settings as ToolSettings, Snapshots, Toolbox};
+use entourage::tools::{PythonSettings, Settings as ToolSettings, Toolbox};
 use entourage_engine::Kinds;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::{Commit, MemoryStore, Page, RecordFilter, Write};
-use entourage_testkit::{Asked, Story, World, WorldBuilder, plain};
-use entourage_types::{
-    Action, AgentId, Answer, CodeSnapshot, ContextPolicy, Kind, Owner, Scope, Section, Status,
-};
+use entourage_store::{MemoryStore, Page};
+use entourage_testkit::{Asked, World, WorldBuilder, plain};
+use entourage_types::{Action, Agent, AgentId, Answer, ContextPolicy, Kind, Section, Status};
 use serde_json::json;
 
 use crate::within;
@@ -30,24 +34,24 @@ fn mind(request: &Request) -> Script {
 }
 
 /// The tools of the binary; `mark` stands in the command line of each process that runs code.
-fn tools(mark: &str, snapshots: Snapshots) -> Toolbox {
+fn tools(mark: &str, python: PythonSettings) -> Toolbox {
     let worker: [OsString; 3] = [env!("CARGO_BIN_EXE_entourage").into(), "python-worker".into(), mark.into()];
-    let python = PythonSettings { snapshots, ..PythonSettings::default() };
     entourage::toolbox(ToolSettings { python, ..ToolSettings::default() }, Some(&worker))
 }
 
 fn builder(mark: &str) -> WorldBuilder {
-    with_snapshots(mark, Snapshots::Slow)
+    with_settings(mark, PythonSettings::default())
 }
 
-fn with_snapshots(mark: &str, snapshots: Snapshots) -> WorldBuilder {
+fn with_settings(mark: &str, python: PythonSettings) -> WorldBuilder {
     let context = ContextPolicy { sections: vec![Section::Learnings], ..ContextPolicy::default() };
-    let tools_of_kind = Some(["python", "ask_user", "search_notes"].map(str::to_owned).to_vec());
+    let tools_of_kind =
+        Some(["python", "ask_user", "search_notes", "read_output"].map(str::to_owned).to_vec());
     let instructions = "Do as asked.".into();
     let kind = Kind { instructions, context, tools: tools_of_kind, ..Kind::bare("assistant") };
     let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
     World::builder(model)
-        .tools(tools(mark, snapshots))
+        .tools(tools(mark, python))
         .kinds(Kinds::none().with(kind))
         .store(MemoryStore::default())
 }
@@ -56,9 +60,27 @@ fn with_snapshots(mark: &str, snapshots: Snapshots) -> WorldBuilder {
 async fn output(world: &World, code: &str) -> String {
     let root = world.ask(&format!("Run:{code}")).await;
     world.ended(root.id).await;
-    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
     assert_eq!(world.audit().await, []);
+    let lines = lines(world, root.id).await;
     lines.into_iter().find(|line| line.starts_with("output")).unwrap_or_default()
+}
+
+async fn lines(world: &World, agent: AgentId) -> Vec<String> {
+    plain(&world.client().items(agent, 0, 1_000).await.unwrap())
+}
+
+/// The agent that this one has forked, once it waits.
+async fn waiting_child(world: &World, root: AgentId) -> Agent {
+    within("the agent that was forked waits", async {
+        loop {
+            let tree = world.client().tree(root).await.unwrap();
+            match tree.into_iter().nth(1) {
+                Some(child) if child.status == Status::Waiting => return child,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
 }
 
 /// The blocks of a page with this language, each with the text that follows it.
@@ -98,32 +120,28 @@ async fn the_examples_of_the_page_return_what_it_says() {
     }
 }
 
+/// Shows: S3-R069.
 #[tokio::test]
-async fn an_answer_that_is_declined_is_none_and_an_agent_that_fails_raises() {
-    let world = builder("raises").start().await;
-    let code = "
+async fn an_answer_that_is_declined_is_none_and_an_agent_that_is_stopped_or_deleted_raises() {
+    for (action, says) in [(Action::Stop, "stopped"), (Action::Delete, "deleted")] {
+        let world = builder("raises").start().await;
+        let code = "
 answer = ask_user('Which?')
 try:
     wait(fork('fail'))
 except RuntimeError as error:
     print(answer, 'and', error)
 ";
-    let root = world.ask(&format!("Run:{code}")).await;
-    let question = world.question(root.id).await;
-    world.client().answer(question.id, Answer::Declined).await.unwrap();
-    // The agent that was forked is stopped by a person.
-    let child = loop {
-        let tree = world.client().tree(root.id).await.unwrap();
-        match tree.get(1) {
-            Some(child) if child.status == Status::Waiting => break child.id,
-            _ => tokio::task::yield_now().await,
-        }
-    };
-    world.client().intervene(child, Action::Stop, None).await.unwrap();
-    world.ended(root.id).await;
-    let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
-    let said = lines.iter().find(|line| line.starts_with("output")).unwrap();
-    assert!(said.starts_with("output: None and ") && said.contains("stopped"), "{said}");
+        let root = world.ask(&format!("Run:{code}")).await;
+        let question = world.question(root.id).await;
+        world.client().answer(question.id, Answer::Declined).await.unwrap();
+        let child = waiting_child(&world, root.id).await;
+        world.client().intervene(child.id, action, None).await.unwrap();
+        world.ended(root.id).await;
+        let lines = lines(&world, root.id).await;
+        let said = lines.iter().find(|line| line.starts_with("output")).unwrap();
+        assert!(said.starts_with("output: None and ") && said.contains(says), "{said}");
+    }
 }
 
 #[tokio::test]
@@ -139,50 +157,38 @@ async fn an_error_of_the_code_is_pythons_own_with_its_line() {
         let said = output(&world, code).await;
         assert!(said.starts_with("output!:") && said.contains(says), "{code}: {said}");
     }
-    let said = output(&world, "while True: pass").await;
-    assert!(said.starts_with("output!:"), "{said}");
 }
 
-/// The processes with this mark in their command line, each with its state.
-fn processes(mark: &str) -> Vec<String> {
-    let of = |entry: std::fs::DirEntry| {
-        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
-        let line = String::from_utf8_lossy(&read("cmdline")).replace('\0', " ");
-        let status = String::from_utf8_lossy(&read("status")).into_owned();
-        let state = status.lines().find(|line| line.starts_with("State:")).unwrap_or_default().to_owned();
-        line.contains(mark).then(|| format!("{} {line} {state}", entry.path().display()))
-    };
-    std::fs::read_dir("/proc").unwrap().flatten().filter_map(of).collect()
-}
-
-/// Shows: S3-R092, S3-R093.
-#[cfg(target_os = "linux")]
 #[tokio::test]
-async fn the_process_of_code_ends_when_its_agent_is_deleted() {
-    let mark = "process-that-ends";
-    let world = builder(mark).start().await;
-    let root = world.ask("Run:while True: pass").await;
-    within("the code runs", async {
-        while processes(mark).is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    // The engine that runs the code hears of it at once.
-    let client = world.engine().client(Owner::local());
-    client.intervene(root.id, Action::Delete, None).await.unwrap();
-    within("the agent is deleted", async {
-        while world.client().agent(root.id).await.unwrap().status != Status::Cancelled {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
-    within("its process ends", async {
-        while !processes(mark).is_empty() {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+async fn code_that_computes_or_forks_without_end_reaches_its_limits() {
+    let python = PythonSettings { cpu_seconds: 1, calls: 20, ..PythonSettings::default() };
+    let world = with_settings("limits", python).start().await;
+    let said = output(&world, "while True: pass").await;
+    assert!(said.starts_with("output!:") && said.contains("TimeoutError"), "{said}");
+    // Calls that are not waited for are not made.
+    let said = output(&world, "while True: fork('x')").await;
+    assert!(said.starts_with("output!:") && said.contains("more than 20 calls"), "{said}");
+    let said = output(&world, "while True: wait(fork('x'))").await;
+    assert!(said.starts_with("output!:") && said.contains("more than 20 calls"), "{said}");
+}
+
+/// What it reported before the error is not lost with it.
+#[tokio::test]
+async fn what_code_reports_before_it_fails_is_reported() {
+    let world = builder("reports").start().await;
+    let root = world.ask("Run:emit('half')\n1 / 0").await;
+    world.ended(root.id).await;
+    let lines = lines(&world, root.id).await;
+    assert!(lines.iter().any(|line| line.starts_with("notice") && line.contains("half")), "{lines:#?}");
+    assert!(lines.iter().any(|line| line.starts_with("output!:") && line.contains("ZeroDivisionError")));
+}
+
+#[tokio::test]
+async fn of_what_code_prints_the_beginning_comes_back_and_says_so() {
+    let world = with_settings("prints", PythonSettings { output_kib: 1, ..PythonSettings::default() });
+    let said = output(&world.start().await, "print('x' * 5_000)").await;
+    assert!(said.contains(&"x".repeat(1_024)) && !said.contains(&"x".repeat(1_025)), "{said}");
+    assert!(said.contains("[cut: the code printed more than is kept]"), "{said}");
 }
 
 /// Shows: S3-R042, S3-R044.
@@ -220,72 +226,25 @@ async fn the_main_work_of_an_exploration_has_python() {
     explorer.close().await;
 }
 
-/// Shows: S3-R066, INV-03.
-#[tokio::test(flavor = "multi_thread")]
-async fn code_survives_a_crash_at_any_commit_with_its_state_kept_and_without() {
-    let code = "
-a, b = fork('A'), fork('B')
-emit('forked')
-answer = ask_user('Which?')
-[wait(b), answer, wait(a), tool('search_notes', query='x')]
-";
-    let mut transcripts = Vec::new();
-    for snapshots in [Snapshots::Never, Snapshots::Always] {
-        let message = format!("Run:{code}");
-        let story = Story::new([&*message], move |_| with_snapshots("story", snapshots)).any_order();
-        let undisturbed = story.run(1, &[]).await;
-        let said = undisturbed.transcripts[0].iter().find(|line| line.starts_with("output")).unwrap();
-        assert!(said.starts_with("output: ['did B', 'yes', 'did A', "), "{said}");
-        let points = story.survives([1], 25).await;
-        assert!(points >= 12, "{points}");
-        transcripts.push(undisturbed.transcripts);
-    }
-    assert_eq!(transcripts[0], transcripts[1], "the same with the state of the code and without");
-}
-
-/// The state of code is kept while it waits, and nothing of it is left when it has ended, however that was.
+/// The tool exists where a program for its processes was named.
 #[tokio::test]
-async fn the_state_of_code_is_dropped_with_its_call() {
-    let world = with_snapshots("state", Snapshots::Always).start().await;
-    let kept = async |root: AgentId| {
-        let all = RecordFilter::<CodeSnapshot> { page: Page::all(), ..RecordFilter::of(root) };
-        world.store().records(&Scope::All, all).await.unwrap().len()
+async fn an_agency_has_python_if_it_was_given_a_program_to_run_it() {
+    let model = crate::scripted(|request| match request.messages.last() {
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        _ => Script::call("python", json!({ "code": "6 * 7" })),
+    });
+    let coder = || {
+        let builder = crate::builder("Coder");
+        builder.configure(|kind| kind.tools = Some(vec!["python".to_owned()])).build().unwrap()
     };
-    for end in ["answered", "stopped", "deleted"] {
-        let root = world.ask("Run:x = [1] * 1000\nask_user('Which?')\nlen(x)").await.id;
-        let question = world.question(root).await;
-        assert_eq!(kept(root).await, 1);
-        match end {
-            "answered" => drop(world.client().answer(question.id, Answer::Text("yes".into())).await.unwrap()),
-            "stopped" => drop(world.client().intervene(root, Action::Stop, None).await.unwrap()),
-            _ => drop(world.client().intervene(root, Action::Delete, None).await.unwrap()),
-        }
-        within("it ends", async {
-            while !world.client().agent(root).await.unwrap().status.is_terminal() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
-        assert_eq!(kept(root).await, 0, "{end}");
-        assert_eq!(world.audit().await, [], "{end}");
-    }
-}
-
-/// As after an upgrade: another build's state, or what is left of a damaged one, is left aside, and the code runs again.
-#[tokio::test]
-async fn a_state_that_does_not_fit_is_left_aside() {
-    let world = with_snapshots("unfit", Snapshots::Always).start().await;
-    for unfit in ["", "bm8gc25hcHNob3Q=", "not Base64"] {
-        let root = world.ask("Run:x = 40\nx + len(ask_user('Which?'))").await;
-        let question = world.question(root.id).await;
-        let all = RecordFilter::<CodeSnapshot> { page: Page::all(), ..RecordFilter::of(root.id) };
-        let kept = world.store().records(&Scope::All, all).await.unwrap().remove(0);
-        let damaged = CodeSnapshot { state: unfit.to_owned(), ..kept };
-        let commit = Commit::new(damaged.updated).write(Write::record(&damaged).unwrap());
-        world.store().commit(commit).await.unwrap();
-        world.client().answer(question.id, Answer::Text("ab".into())).await.unwrap();
-        world.ended(root.id).await;
-        let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
-        assert!(lines.contains(&"output: 42".to_owned()), "{unfit}: {lines:?}");
-    }
+    let (with, without) = (coder(), coder());
+    let worker = [env!("CARGO_BIN_EXE_entourage"), "python-worker", "agency"];
+    let agency =
+        Agency::new([&with], []).in_memory().model(model.clone()).python(worker).open().await.unwrap();
+    let answer = within("it answers", agency.get_response("Go.").into_future()).await.unwrap();
+    assert_eq!(answer.final_output.as_deref(), Some("42"));
+    agency.close().await;
+    let refused = Agency::new([&without], []).in_memory().model(model).open().await;
+    let refused = refused.err().expect("it is refused").to_string();
+    assert!(refused.contains("no built-in tool `python`"), "{refused}");
 }
