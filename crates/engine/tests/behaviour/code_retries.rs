@@ -102,7 +102,6 @@ async fn code_that_cannot_be_run_at_all_has_failed() {
     assert_eq!(output(&world, root).await, "output!: the machine is not well (0)");
 }
 
-/// Shows: INV-03.
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_cannot_be_run_survives_a_crash_at_every_commit() {
     let story = Story::new(["Go."], |_| world(after_trouble::<2>)).any_order();

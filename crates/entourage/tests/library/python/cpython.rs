@@ -25,7 +25,7 @@ async fn cpython() -> Option<PythonSettings> {
     }
 }
 
-/// Shows: S3-R065, S3-R066, S3-R067, S3-R068, INV-03.
+/// S3-R065 to S3-R068 with CPython; they name the tests that run everywhere.
 #[tokio::test(flavor = "multi_thread")]
 async fn code_in_cpython_survives_a_crash_at_any_commit() {
     let Some(settings) = cpython().await else { return };
@@ -45,7 +45,7 @@ answer = ask_user('Which?')
     assert!(points >= 12, "{points}");
 }
 
-/// Shows: S3-R069.
+/// S3-R069 with CPython.
 #[tokio::test]
 async fn errors_in_cpython_are_its_own() {
     let Some(settings) = cpython().await else { return };
