@@ -10,10 +10,10 @@ use axum::{
     response::IntoResponse,
     routing::post,
 };
-use entourage_store::{AgentQuery, ItemQuery, Page, Store};
+use entourage_store::{AgentQuery, EntityQuery, ItemQuery, Page, RunQuery, Store};
 use entourage_store_sqlite::{Settings, SqliteStore};
 use entourage_testkit::audit;
-use entourage_types::{AgentId, ItemBody, Scope, Status};
+use entourage_types::{AgentId, CodeSnapshot, ItemBody, Note, Record, Scope, Status, Wait};
 use reqwest::Client;
 use serde_json::{Value, json};
 
@@ -23,24 +23,28 @@ use crate::{
 };
 
 /// The kind whose agents run code.
-const KIND: &str = "---\nname: coder\ndescription: Works.\ntools: [python]\n---\nWork.\n";
+const KIND: &str = "---\nname: coder\ndescription: Works.\ntools: [python, create_note]\n---\nWork.\n";
 
-/// Code that keeps a state of about a megabyte over its wait.
+/// Code that keeps its state over its waits, and has an effect of its own.
 const CODE: &str = "
-state = [f'{number}' for number in range(size)]
+state = [f'line {number}' for number in range(size)]
 handles = [fork(f'{job} a'), fork(f'{job} b')]
-first, second = wait(handles[0]), wait(handles[1])
-[first, second, len(state)]
+emit(f'{job} has begun')
+first = wait(handles[0])
+tool('create_note', title=job, content=first)
+second = wait(handles[1])
+[first, second, sum(len(line) for line in state)]
 ";
 
 /// What a job's code returns.
 fn result(job: &str) -> String {
-    format!("['did {job} a', 'did {job} b', {}]", size(job))
+    let state: usize = (0..size(job)).map(|number| format!("line {number}").len()).sum();
+    format!("['did {job} a', 'did {job} b', {state}]")
 }
 
-/// Each fourth job has a large state.
+/// Half of the jobs have a state of more than a MiB.
 fn size(job: &str) -> usize {
-    if job.ends_with("-0") { 20_000 } else { 10 }
+    if job.ends_with("-0") { 60_000 } else { 10 }
 }
 
 /// A provider whose model runs code for each job, and answers what an agent is asked.
@@ -64,7 +68,8 @@ async fn complete(Json(request): Json<Value>) -> impl IntoResponse {
 
 /// Writes the settings of the next process: how many agents work at once, and whether the state of code is kept.
 fn write_settings(data: &Path, url: &str, life: u64) {
-    let (concurrency, snapshots) = (1 + life % 3, if life.is_multiple_of(2) { "always" } else { "never" });
+    // For two lives each: code that begins in one often goes on in the next.
+    let (concurrency, snapshots) = (1 + life % 3, if life % 4 < 2 { "always" } else { "never" });
     let settings = format!(
         "[dispatch]\ngive_up_after = 1000\nconcurrency = {concurrency}\n[tools.python]\nsnapshots = \"{snapshots}\"\n\
          [models]\ndefault = \"compatible::fake\"\n[models.providers.compatible]\nbase_url = \"{url}/v1\"\n\
@@ -132,9 +137,32 @@ async fn judge(store: &SqliteStore, jobs: &BTreeMap<String, bool>) {
         assert_eq!(said.get(job), Some(&result(job)), "`{job}`");
     }
     assert_eq!(said.len(), jobs.len());
+    let query =
+        EntityQuery { page: Page { limit: u32::MAX, ..Page::default() }, ..EntityQuery::records::<Note>() };
+    let notes = store.entities(&Scope::All, query).await.unwrap();
+    let mut kept: Vec<String> = notes.iter().map(|note| Note::from_entity(note).unwrap().title).collect();
+    kept.sort();
+    assert_eq!(kept, jobs.keys().cloned().collect::<Vec<_>>(), "one note of each job");
     for children in below.values() {
         assert_eq!(children.len(), 2, "each agent is forked once: {children:?}");
     }
+}
+
+/// What a killed process leaves: agents whose code waits, and the largest state of code, in bytes.
+async fn left(data: &Path) -> (usize, usize) {
+    let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
+    let all = Page { limit: u32::MAX, ..Page::default() };
+    let runs = RunQuery { open: true, page: all.clone(), ..RunQuery::default() };
+    let mut waiting = 0;
+    for run in store.runs(&Scope::All, runs).await.unwrap() {
+        let steps = store.steps(&Scope::All, run.id).await.unwrap();
+        waiting += steps.iter().filter(|step| matches!(step.wait(), Some(Wait::SubCalls { .. }))).count();
+    }
+    let query = EntityQuery { page: all, ..EntityQuery::records::<CodeSnapshot>() };
+    let kept = store.entities(&Scope::All, query).await.unwrap();
+    let kept: Vec<_> = kept.iter().map(|kept| CodeSnapshot::from_entity(kept).unwrap()).collect();
+    // As Base64, which makes four bytes of three.
+    (waiting, kept.iter().map(|kept| kept.state.len() / 4 * 3).max().unwrap_or_default())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -151,6 +179,7 @@ async fn code_of_a_server_killed_repeatedly_forks_once_and_reads_each_result_onc
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     entourage_llm::install_tls();
     let (mut dice, http, mut jobs) = (Dice::new(seed), Client::new(), BTreeMap::new());
+    let (mut waited, mut largest) = (0, 0);
     for kill in 0..kills {
         write_settings(&data, &url, kill);
         if dice.below(8) == 0 {
@@ -162,13 +191,18 @@ async fn code_of_a_server_killed_repeatedly_forks_once_and_reads_each_result_onc
         }
         let life = ServerProcess::begin(&data);
         jobs.extend((0..2).map(|n| (format!("job-{kill}-{n}"), false)));
-        let moment = Duration::from_millis(dice.below(200));
+        // Now and then a life is long enough for a large state to be kept.
+        let moment = Duration::from_millis(dice.below(200) + if kill % 8 == 1 { 1_000 } else { 0 });
         let _ = tokio::time::timeout(moment, async {
             ask(&http, life.url(), &mut jobs).await;
             std::future::pending::<()>().await;
         })
         .await;
         life.kill();
+        if kill % 4 == 1 {
+            let (waiting, state) = left(&data).await;
+            (waited, largest) = (waited + waiting, largest.max(state));
+        }
     }
     write_settings(&data, &url, 1);
     let life = ServerProcess::begin(&data);
@@ -187,5 +221,13 @@ async fn code_of_a_server_killed_repeatedly_forks_once_and_reads_each_result_onc
     let store = SqliteStore::open(data.join("entourage.db"), Settings::default()).unwrap();
     quiet.unwrap_or_else(|_| panic!("not quiet: {jobs:?}"));
     judge(&store, &jobs).await;
-    println!("{kills} kills, {} jobs with two forks each", jobs.len());
+    println!(
+        "{kills} kills, {} jobs with two forks each; {waited} times code waited at one of the kills that were looked \
+         at, with a state of at most {largest} bytes",
+        jobs.len()
+    );
+    if kills >= 50 {
+        assert!(waited > 0, "no kill met code that waits");
+        assert!(largest > 1 << 20, "the largest state has {largest} bytes");
+    }
 }

@@ -82,6 +82,22 @@ async fn output_after(world: &World, code: &str, state: &str) -> String {
     lines(world, root).await.into_iter().find(|line| line.starts_with("output")).unwrap()
 }
 
+/// A state of more than a MiB is kept like a small one.
+#[tokio::test]
+async fn a_large_state_is_kept() {
+    let world = with_snapshots("large", Snapshots::Always).start().await;
+    let code = "x = [f'line {n}' for n in range(60_000)]\nask_user('Which?')\nsum(len(line) for line in x)";
+    let root = world.ask(&format!("Run:{code}")).await.id;
+    let question = world.question(root).await;
+    let state = kept(&world, root).await.state;
+    // As Base64, which makes four bytes of three.
+    assert!(state.len() / 4 * 3 > 1 << 20, "{}", state.len());
+    world.client().answer(question.id, Answer::Text("yes".into())).await.unwrap();
+    world.ended(root).await;
+    let length: usize = (0..60_000).map(|n| format!("line {n}").len()).sum();
+    assert!(lines(&world, root).await.contains(&format!("output: {length}")));
+}
+
 /// What is left of a damaged state, and the state of another call: the code runs again.
 #[tokio::test]
 async fn a_state_that_does_not_fit_is_left_aside() {
