@@ -1,5 +1,6 @@
 //! What parent and child hand each other: JSON, and a snapshot beside it, each after its length.
 
+use std::borrow::Cow;
 use std::io::{self, Read, Write};
 
 use serde::{Deserialize, Serialize};
@@ -20,11 +21,11 @@ pub(crate) const MAX_REPLY_BYTES: usize = 16 << 20;
 /// Bytes before the JSON: its length and the snapshot's.
 const LENGTHS: usize = 8;
 
-/// What the parent asks for. The snapshot is beside it.
+/// What the parent asks for. The snapshot is beside it. The parent only lends what may be large.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Request {
-    pub(crate) script: Script,
-    pub(crate) record: Record,
+pub(crate) struct Request<'a> {
+    pub(crate) script: Cow<'a, Script>,
+    pub(crate) record: Cow<'a, Record>,
     /// Where calls are whose values the code awaits: the line, from 1, and the byte within it, from 0. For CPython; the
     /// built-in interpreter finds them itself.
     pub(crate) awaited: Vec<(u32, u32)>,

@@ -263,6 +263,7 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Done {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NewCall;
 
     #[tokio::test]
     async fn the_settings_say_which_python_it_is() {
@@ -306,5 +307,75 @@ mod tests {
             let made = ToolCall { id: entourage_types::CallId::new(), tool, arguments };
             assert_eq!(call_of(&made), call);
         }
+    }
+
+    /// How code ends that printed, reported and forked before an error.
+    fn failed() -> Ended {
+        let error = PythonError {
+            kind: "ValueError".into(),
+            message: "bad".into(),
+            line: Some(3),
+            traceback: "ValueError: bad\n".into(),
+            hint: Some("Do otherwise.".into()),
+        };
+        let calls = [Call::Emit { text: "half".into() }, Call::Fork { prompt: "A".into(), kind: None }];
+        let calls = calls.map(|call| NewCall { call, line: None }).into();
+        Ended { stdout: "seen\n".into(), error: Some(error), calls, ..Ended::default() }
+    }
+
+    #[test]
+    fn what_code_reported_before_an_error_comes_with_its_failure() {
+        let done = end(failed());
+        assert!(done.failed);
+        assert_eq!(done.progress, ["half"]);
+        assert_eq!(done.text, "ValueError: bad\nDo otherwise.\nIt printed before:\nseen\n");
+        let done = end(Ended { error: None, ..failed() });
+        assert!(!done.failed);
+        assert_eq!((done.progress, done.text.as_str()), (vec!["half".to_owned()], "seen\n"));
+    }
+
+    fn is_unavailable(error: &Error, failures: u32) -> bool {
+        match tool_error(error, failures) {
+            ToolError::Unavailable(text) => text == error.to_string(),
+            ToolError::Failed(text) => {
+                assert_eq!(text, error.to_string());
+                false
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn trouble_of_the_machine_makes_the_tool_unavailable_and_mistakes_of_the_code_fail() {
+        let why = || "why".to_owned();
+        for error in [
+            Error::Killed { signal: 9 },
+            Error::Start { program: why(), why: why() },
+            Error::Unconfined { why: why(), remedy: "" },
+            Error::NoPython { why: why() },
+            Error::Io(std::io::ErrorKind::OutOfMemory.into()),
+        ] {
+            assert!(is_unavailable(&error, 0), "{error:?}");
+        }
+        for error in [
+            Error::Record(why()),
+            Error::TooLarge { what: "code", bytes: 2, limit: 1 },
+            Error::OutOfMemory { limit_bytes: 1 },
+            Error::TimedOut { limit: Duration::ZERO },
+            Error::TooDeep,
+            Error::Crashed { status: why(), said: why() },
+            Error::Reply(why()),
+        ] {
+            assert!(!is_unavailable(&error, 0), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn code_whose_process_is_killed_again_and_again_fails() {
+        let killed = Error::Killed { signal: 9 };
+        assert!(is_unavailable(&killed, MOST_KILLED - 1));
+        assert!(!is_unavailable(&killed, MOST_KILLED));
+        let no_program = Error::Start { program: "worker".into(), why: "it is gone".into() };
+        assert!(is_unavailable(&no_program, 100 * MOST_KILLED));
     }
 }

@@ -131,7 +131,7 @@ fn serve(watched: &Watched, mut confinement: Confinement) -> io::Result<()> {
     let size = watched.process.resident().unwrap_or(0);
     frame::reply(&mut to, &Reply::Ready(Interpreter::BuiltIn(confinement)), &[])?;
     while let Some((json, snapshot)) = frame::read(&mut from)? {
-        let request: Request = serde_json::from_slice(&json)?;
+        let request: Request<'_> = serde_json::from_slice(&json)?;
         drop(json);
         limit_run(&watched.process, &request.script.limits)?;
         watched.begin(request.script.limits.memory_bytes);

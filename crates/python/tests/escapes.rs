@@ -44,11 +44,25 @@ async fn code_reaches_nothing_of_the_system() {
     }
 }
 
+/// Whether the kernel has all of Landlock, asked in a way that does not put up with less.
+#[cfg(target_os = "linux")]
+fn kernel_has_landlock() -> bool {
+    use landlock::{ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, Scope};
+
+    let whole = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(ABI::V6))
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V6)))
+        .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)));
+    whole.and_then(Ruleset::create).is_ok()
+}
+
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_worker_says_how_it_is_confined() {
     let interpreter = workers(Settings::default()).interpreter().await.unwrap();
     let Interpreter::BuiltIn(confinement) = interpreter else { panic!("{interpreter}") };
+    assert_eq!(confinement.landlock == Measure::Full, kernel_has_landlock(), "{confinement}");
     assert_eq!(confinement.seccomp, Measure::Full, "{confinement}");
     assert_eq!(confinement.limits, Measure::Full, "{confinement}");
     assert_eq!(confinement.memory, Measure::Full, "{confinement}");

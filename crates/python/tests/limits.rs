@@ -1,8 +1,8 @@
 //! Each limit: what the code, or whoever runs it, is told.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use entourage_python::{Error, Limits, Script, run};
+use entourage_python::{Error, Limits, Progress, Record, Script, run};
 
 use crate::harness::*;
 
@@ -15,6 +15,38 @@ async fn code_that_computes_too_long_is_told() {
     assert_eq!(error.kind, "TimeoutError");
     assert_eq!(error.message, "the code computed for longer than 200ms");
     assert!(error.hint.is_some());
+}
+
+/// What code computes before it waits counts after it, whether it runs again from its top or goes on from a snapshot.
+#[test]
+fn time_is_counted_from_the_top_however_often_the_code_waited() {
+    let mut script = Script::new("");
+    let (mut loops, mut before) = (100_000, Duration::ZERO);
+    // Work that takes a while on this machine.
+    while before < Duration::from_millis(250) {
+        script.code = format!("for i in range({loops}): pass\ntool('t')\nwhile True: pass");
+        let began = Instant::now();
+        blocked(run(&script, &Record::default(), None).unwrap());
+        before = began.elapsed();
+        loops *= 2;
+    }
+    let limit = before * 4;
+    script.limits.cpu = limit;
+    let Progress::Blocked { snapshot: Some(snapshot), .. } = run(&script, &Record::default(), None).unwrap()
+    else {
+        panic!("it has no snapshot");
+    };
+    let record = Record { calls: vec![tool("t")], outcomes: vec![(0, value("r"))] };
+    let ends_after = |snapshot: Option<&[u8]>| {
+        let began = Instant::now();
+        let error = end_of(run(&script, &record, snapshot).unwrap()).error.unwrap();
+        assert_eq!(error.kind, "TimeoutError");
+        began.elapsed()
+    };
+    let (goes_on, again) = (ends_after(Some(&snapshot)), ends_after(None));
+    // Alone, what follows the wait could take all of the limit.
+    assert!(goes_on < limit, "{goes_on:?} of {limit:?}");
+    assert!(again >= limit && again < limit + before / 2, "{again:?} of {limit:?}");
 }
 
 #[tokio::test]
@@ -44,13 +76,15 @@ async fn memory_that_grows_is_an_error_of_python() {
 #[tokio::test]
 async fn memory_that_python_cannot_count_ends_the_process() {
     let limits = Limits { memory_bytes: 16 << 20, ..Limits::default() };
-    // Made by one step of the interpreter each.
+    // Made by one step of the interpreter each, in which it does not look.
+    for code in ["('a,' * 5_000_000).split(',')", "import json\njson.dumps(['a' * 1_000_000] * 100)"] {
+        let error = confined(code, limits.clone()).await.unwrap_err();
+        let is_told = matches!(error, Error::OutOfMemory { limit_bytes } if limit_bytes == 16 << 20);
+        assert!(is_told, "{code}: {error:?}");
+    }
+    // In these it does.
     for code in ["x = list(range(300_000_000))", "x = sorted(str(i) for i in range(100_000_000))"] {
-        match confined(code, limits.clone()).await {
-            Err(Error::OutOfMemory { limit_bytes }) => assert_eq!(limit_bytes, 16 << 20),
-            Ok(progress) => assert_eq!(end_of(progress).error.unwrap().kind, "MemoryError", "{code}"),
-            Err(error) => panic!("{code}: {error:?}"),
-        }
+        assert_eq!(confined_error(code, limits.clone()).await.kind, "MemoryError", "{code}");
     }
 }
 
@@ -68,25 +102,24 @@ async fn deep_recursion_is_an_error_of_python() {
 
 #[tokio::test]
 async fn code_that_nests_too_deeply_is_refused() {
-    for code in [
-        format!("x = {}{}", "(".repeat(100_000), ")".repeat(100_000)),
-        format!("x = {}1", "-".repeat(200_000)),
-        "x = []\nfor i in range(100000): x = [x]\nprint(x)".to_owned(),
-        "x = []\nfor i in range(100000): x = [x]\nx == [x]".to_owned(),
-        "x = []\nfor i in range(100000): x = [x]\ntool('t', x=x)".to_owned(),
-        "x = []\nfor i in range(100000): x = [x]\nx".to_owned(),
+    let parentheses = format!("x = {}{}", "(".repeat(100_000), ")".repeat(100_000));
+    let signs = format!("x = {}1", "-".repeat(200_000));
+    let list = |then: &str| format!("x = []\nfor i in range(100000): x = [x]\n{then}");
+    for (code, kind, says) in [
+        (parentheses, "SyntaxError", "too deeply nested"),
+        (signs, "SyntaxError", "too deeply nested"),
+        (list("x == [x]"), "RecursionError", "recursion depth"),
+        (list("tool('t', x=x)"), "ValueError", "nested deeper than 100"),
     ] {
-        match confined(&code, Limits::default()).await {
-            Ok(progress) => match progress {
-                entourage_python::Progress::Ended(ended) => {
-                    if let Some(error) = ended.error {
-                        assert!(!error.message.is_empty());
-                    }
-                }
-                other => panic!("{other:?}"),
-            },
-            Err(error) => assert!(matches!(error, Error::TooDeep), "{error:?}"),
-        }
+        let error = confined_error(&code, Limits::default()).await;
+        assert_eq!(error.kind, kind, "{error:?}");
+        assert!(error.message.contains(says), "{error:?}");
+    }
+    // A value may be as deep, and what is shown of it is its beginning.
+    let shown = end_of(confined(&list("print(x)\nx"), Limits::default()).await.unwrap());
+    assert_eq!(shown.error, None);
+    for text in [shown.stdout, shown.value.unwrap()] {
+        assert!(text.starts_with("[[[[") && text.len() <= 64 << 10, "{}", text.len());
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod asynchronous;
 mod cpython;
+mod crafted;
 mod escapes;
 mod harness;
 mod limits;
@@ -11,3 +12,4 @@ mod processes;
 mod records;
 mod semantics;
 mod snapshots;
+mod tool;

@@ -1,5 +1,7 @@
 //! The processes: whose they are, how many, when they end.
 
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use entourage_python::{Error, Limits, Progress, Record, Script, Settings, Workers};
@@ -11,30 +13,6 @@ fn endless() -> Script {
         limits: Limits { cpu: Duration::from_secs(100), wall: Duration::from_secs(100), ..Limits::default() },
         ..Script::new("while True: pass")
     }
-}
-
-async fn until(mut holds: impl FnMut() -> bool) {
-    let waited = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), waited).await.expect("it never holds");
-}
-
-/// Whether a process runs: one that was killed may not have been waited for yet.
-fn runs(id: u32) -> bool {
-    match std::fs::read_to_string(format!("/proc/{id}/stat")) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
-        Err(_) => false,
-    }
-}
-
-/// Whether a process has used so much processor time that it runs its code.
-fn computes(id: u32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
-    let ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(11);
-    ticks.is_some_and(|ticks| ticks.parse::<u64>().unwrap() >= 10)
 }
 
 async fn simple(workers: &Workers, owner: &str) {
@@ -135,6 +113,29 @@ async fn processes_end_with_their_workers_and_when_they_are_old() {
     let some = workers(Settings { kept_for: Duration::ZERO, ..Settings::default() });
     simple(&some, "a").await;
     until(|| some.processes().is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_process_ends_with_a_program_that_is_killed_whether_it_runs_code_or_is_kept() {
+    for (code, is_endless) in [("while True: pass", true), ("1", false)] {
+        let mut program = Command::new(example("parent"))
+            .arg(worker().program)
+            .arg(code)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(program.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let id = line.trim().parse().unwrap();
+        assert!(runs(id));
+        if is_endless {
+            until(|| computes(id)).await;
+        }
+        program.kill().unwrap();
+        program.wait().unwrap();
+        let ends = until(|| !runs(id));
+        tokio::time::timeout(Duration::from_secs(5), ends).await.expect("it outlives the program");
+    }
 }
 
 #[tokio::test]

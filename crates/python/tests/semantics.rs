@@ -15,6 +15,7 @@ fn code_without_calls_ends_with_what_it_printed_and_its_last_value() {
     assert_eq!(crate::harness::ended("None").value, None);
 }
 
+/// Shows: S3-R065, S3-R066.
 #[test]
 fn a_fork_is_there_at_once_and_wait_gives_its_text() {
     let code = "h = fork('a', kind='coder')\nprint(h)\nprint(wait(h))";
@@ -26,6 +27,7 @@ fn a_fork_is_there_at_once_and_wait_gives_its_text() {
     assert!(ended.unawaited.is_empty());
 }
 
+/// Shows: S3-R068.
 #[test]
 fn several_forks_are_asked_for_before_the_first_wait() {
     let code = "hs = [fork('A'), fork('B')]\nprint([wait(h) for h in hs])\nprint(wait(list(reversed(hs))))";
@@ -80,6 +82,7 @@ fn what_failed_raises_and_can_be_caught() {
     assert!(error.traceback.contains("line 8, in <module>\n    wait(h)\n"), "{}", error.traceback);
 }
 
+/// Shows: S3-R069.
 #[test]
 fn other_things_than_handles_are_no_hang() {
     for (code, kind, says) in [
@@ -102,6 +105,18 @@ fn other_things_than_handles_are_no_hang() {
         assert_eq!(error.kind, kind, "{code}");
         assert!(error.message.contains(says), "{code}: {}", error.message);
     }
+}
+
+/// Shows: S3-R069.
+#[test]
+fn waiting_for_an_agent_that_was_deleted_raises() {
+    let deleted = |_: &Call| Outcome::Failed("the agent was deleted".into());
+    let (ended, _) = finished_with("h = fork('a')\nwait([h, h])", deleted);
+    let error = ended.error.unwrap();
+    assert_eq!(
+        (error.kind.as_str(), error.message.as_str(), error.line),
+        ("RuntimeError", "the agent was deleted", Some(2))
+    );
 }
 
 #[test]

@@ -1,8 +1,11 @@
 //! Snapshots: what comes of one is what comes of running again.
 
+use std::time::Duration;
+
 use entourage_python::{Call, Ended, MAX_SNAPSHOT_BYTES, Outcome, Progress, Record, Script, run};
 use proptest::prelude::*;
 use proptest::sample::Index;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::harness::*;
 
@@ -62,6 +65,26 @@ fn a_snapshot_of_another_way_is_ignored() {
     // A snapshot that has more than the record.
     let progress = run(&script, &Record::default(), Some(&after("r"))).unwrap();
     assert_eq!(blocked(progress).0, [tool("t")]);
+}
+
+/// Processor time that this test has used.
+fn used() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
+}
+
+#[test]
+fn a_snapshot_saves_the_work_before_it() {
+    let script = Script::new("n = 0\nfor i in range(500_000): n += 1\nprint(n, tool('t'))");
+    let begun = used();
+    let snapshot = snapshot_of(&run(&script, &Record::default(), None).unwrap()).unwrap();
+    let from_top = used() - begun;
+    let record = with(&[(0, "r")], vec![tool("t")]);
+    let begun = used();
+    let ended = end_of(run(&script, &record, Some(&snapshot)).unwrap());
+    let from_snapshot = used() - begun;
+    assert_eq!(ended.stdout, "500000 r\n");
+    assert!(from_snapshot * 5 < from_top, "{from_snapshot:?} and {from_top:?}");
 }
 
 #[test]

@@ -41,6 +41,24 @@ fn doctor_marks_each_broken_part_and_exits_with_1() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_says_what_confines_code_and_when_agents_run_none() {
+    let place = DataDir::new();
+    let line = || {
+        let ended = place.entourage(&["doctor", "--offline"]).good();
+        ended.stdout.lines().find(|line| line.contains(" python ")).expect("a finding").to_owned()
+    };
+    let told = line();
+    // The kernel may lack Landlock.
+    let in_part =
+        told.starts_with("! python") && told.contains("agents run code, confined in part: landlock: no");
+    let in_full = told == "✓ python      agents run code, confined by Landlock, seccomp and limits";
+    assert!(in_full || in_part, "{told}");
+    place.write("data/entourage.toml", "[tools.python]\nenabled = false\n");
+    assert_eq!(line(), "! python      agents run no code: `enabled` is false under [tools.python]");
+}
+
 /// A server examines itself as the command does while the server runs.
 #[test]
 fn a_server_tells_over_http_what_the_doctor_prints() {

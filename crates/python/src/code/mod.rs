@@ -11,6 +11,7 @@ mod bindings;
 use ruff_python_ast::Expr;
 use ruff_python_ast::visitor::{self, Visitor};
 use ruff_text_size::Ranged;
+use serde::Serialize;
 
 /// The functions that code has beside those of Python.
 pub(crate) const FUNCTIONS: [&str; 5] = ["fork", "wait", "ask_user", "emit", "tool"];
@@ -19,7 +20,7 @@ pub(crate) const FUNCTIONS: [&str; 5] = ["fork", "wait", "ask_user", "emit", "to
 const MARK: &str = "_call_";
 
 /// A call in the code.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct Site {
     /// Its line, from 1.
     pub(crate) line: u32,
@@ -36,8 +37,8 @@ pub(crate) const AWAIT: &str = "_call_await";
 /// What that function calls to raise a text.
 pub(crate) const RAISE: &str = "_call_raise";
 
-/// Code that is ready for the interpreter.
-#[derive(Debug)]
+/// Code that is ready for the interpreter. As it is, a state of the interpreter is good for no other.
+#[derive(Debug, Serialize)]
 pub(crate) struct Prepared {
     /// What the interpreter runs.
     pub(crate) text: String,

@@ -105,3 +105,40 @@ impl Sandbox {
         words
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn words(packages: Option<PathBuf>) -> Vec<String> {
+        let sandbox = Sandbox {
+            bubblewrap: "/usr/bin/bwrap".into(),
+            python: "/usr/bin/python3".into(),
+            read_only: vec!["/usr/lib".into()],
+            packages,
+            cpu_seconds: 10,
+            tmp_bytes: 8,
+        };
+        sandbox.arguments(3, 4).into_iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    /// The filter of system calls refuses most of it too, so no code can show that these are there.
+    #[test]
+    fn code_has_namespaces_of_its_own_no_privileges_and_nothing_that_it_could_write_to_but_tmp() {
+        let words = words(Some("/srv/packages".into()));
+        let end = words.iter().position(|word| word == "--").unwrap_or(0);
+        assert_eq!(words[end + 1..], ["/usr/bin/python3", HOST]);
+        let has = |some: &[&str]| words[..end].windows(some.len()).any(|words| words == some);
+        for namespace in ["user", "ipc", "pid", "net", "uts"] {
+            assert!(has(&[&format!("--unshare-{namespace}")]), "{namespace}");
+        }
+        assert!(has(&["--cap-drop", "ALL"]) && has(&["--clearenv"]) && has(&["--new-session"]));
+        assert!(has(&["--die-with-parent"]) && has(&["--remount-ro", "/"]) && has(&["--seccomp", "4"]));
+        assert!(has(&["--ro-bind", "/srv/packages", PACKAGES]) && has(&["--size", "8", "--tmpfs", "/tmp"]));
+        for word in ["--bind", "--bind-try", "--proc", "--dev", "--share-net", "--cap-add"] {
+            assert!(!has(&[word]), "{word}");
+        }
+        let devices = words.iter().filter(|word| word.starts_with("--dev-bind"));
+        assert_eq!(devices.count(), 2, "{words:?}");
+    }
+}

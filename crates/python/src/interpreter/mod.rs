@@ -50,7 +50,7 @@ pub fn run(script: &Script, record: &Record, snapshot: Option<&[u8]>) -> Result<
     }
     let began = Instant::now();
     let prepared = Prepared::new(&script.code);
-    let continued = snapshot.and_then(|bytes| snapshot::load(script, record, bytes));
+    let continued = snapshot.and_then(|bytes| snapshot::load(script, &prepared, record, bytes));
     let goes_on = continued.is_some();
     let (held, step) = match continued {
         Some((held, progress)) => (held, Some(Ok(progress))),
@@ -248,7 +248,7 @@ impl Run<'_> {
         };
         let is_worth = |after| self.goes_on || self.began.elapsed() >= after;
         let snapshot = match self.script.snapshot_after.is_some_and(is_worth) {
-            true => snapshot::save(self.script, self.record, &calls, held, progress),
+            true => snapshot::save(self.script, &self.prepared, self.record, &calls, held, progress),
             false => None,
         };
         Progress::Blocked { awaits, snapshot, calls }

@@ -2,6 +2,7 @@
 
 mod process;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -110,7 +111,8 @@ impl Workers {
     }
 
     /// Runs code of an owner until it ends or cannot go on, as [`crate::run`] does, in a process. If the future is
-    /// dropped, the process is killed. CPython takes no snapshots. So many run at once as are asked for.
+    /// dropped, the process is killed. CPython takes no snapshots. So many run at once as are asked for. If a process
+    /// crashes that went on from a snapshot, the code is run again from its top.
     ///
     /// # Errors
     /// What [`crate::run`] returns, and what ends a process: its limits of memory and time, a crash, the system.
@@ -125,10 +127,27 @@ impl Workers {
         if is_cpython && let Some(mistake) = record.mistake() {
             return Err(Error::Record(mistake));
         }
-        let awaited = if is_cpython { code::awaited_places(&script.code) } else { Vec::new() };
-        let request = Request { script: script.clone(), record: record.clone(), awaited };
         // A snapshot that is too large is none of ours.
-        let snapshot = snapshot.filter(|bytes| bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
+        let snapshot = snapshot.filter(|bytes| !is_cpython && bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
+        match self.run_from(owner, script, record, snapshot).await {
+            // It may be the state that brings the process down, and the code comes to the same without it.
+            Err(Error::Crashed { .. }) if snapshot.is_some() => {
+                self.run_from(owner, script, record, None).await
+            }
+            ran => ran,
+        }
+    }
+
+    async fn run_from(
+        &self,
+        owner: &str,
+        script: &Script,
+        record: &Record,
+        snapshot: Option<&[u8]>,
+    ) -> Result<Progress, Error> {
+        let is_cpython = self.shared.cpython.is_some();
+        let awaited = if is_cpython { code::awaited_places(&script.code) } else { Vec::new() };
+        let request = Request { script: Cow::Borrowed(script), record: Cow::Borrowed(record), awaited };
         let limit = frame::MAX_REQUEST_BYTES;
         let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
         let what = "code with its record";

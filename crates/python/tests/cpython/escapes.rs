@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use entourage_python::{Error, Limits, Progress, Record, Script};
+use entourage_python::{Error, Limits, Outcome, Progress, Record, Script};
 
 use super::{cpython, error_of, printed, run};
 use crate::harness::*;
@@ -112,7 +112,7 @@ async fn signals_reach_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_handle_of_other_code_is_no_handle() {
+async fn a_handle_of_other_code_or_of_a_deleted_agent_raises() {
     let Some(workers) = cpython().await else { return };
     let forked = run(&workers, "wait(fork('a'))", Limits::default()).await.unwrap();
     assert!(matches!(forked, Progress::Blocked { .. }));
@@ -127,6 +127,11 @@ async fn a_handle_of_other_code_is_no_handle() {
         let error = ended.error.unwrap();
         assert!(error.message.contains(says), "{code}: {error:?}");
     }
+    let deleted = Outcome::Failed("the agent was deleted".into());
+    let record = Record { calls: vec![fork("a")], outcomes: vec![(0, deleted)] };
+    let ended = end_of(workers.run("o", &Script::new("wait(fork('a'))"), &record, None).await.unwrap());
+    let error = ended.error.unwrap();
+    assert_eq!((error.kind.as_str(), error.message.as_str()), ("RuntimeError", "the agent was deleted"));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use entourage_python::{CPython, Error, Limits, Progress, PythonError, Record, Sc
 use crate::harness::{end_of, worker};
 
 /// The interpreter that the tests run.
-fn python() -> String {
+pub(crate) fn python() -> String {
     std::env::var("CPYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned())
 }
 
@@ -23,7 +23,7 @@ fn of(cpython: CPython) -> Workers {
 
 /// CPython, if it can be had.
 #[allow(clippy::print_stdout, reason = "whoever reads the log should know what was not shown")]
-async fn cpython() -> Option<Workers> {
+pub(crate) async fn cpython() -> Option<Workers> {
     let workers = of(CPython::new(python(), None));
     match workers.interpreter().await {
         Ok(_) => Some(workers),

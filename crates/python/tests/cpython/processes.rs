@@ -18,22 +18,6 @@ fn below(id: u32) -> Vec<u32> {
     children.flat_map(|child| std::iter::once(child).chain(below(child))).collect()
 }
 
-fn runs(id: u32) -> bool {
-    match std::fs::read_to_string(format!("/proc/{id}/stat")) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
-        Err(_) => false,
-    }
-}
-
-async fn until(mut holds: impl FnMut() -> bool) {
-    let waited = async {
-        while !holds() {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), waited).await.expect("it never holds");
-}
-
 fn endless() -> Script {
     let limits =
         Limits { cpu: Duration::from_secs(100), wall: Duration::from_secs(100), ..Limits::default() };

@@ -1,4 +1,6 @@
-//! A world for code: what it asks for is recorded, and answered as a test says.
+//! A world for code: what it asks for is recorded, and answered as a test says. And what tests ask of processes.
+
+use std::time::Duration;
 
 use entourage_python::{
     Call, Ended, Error, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
@@ -123,4 +125,29 @@ pub(crate) async fn confined(code: &str, limits: Limits) -> Result<Progress, Err
 /// The error of Python that ends code in a process of its own.
 pub(crate) async fn confined_error(code: &str, limits: Limits) -> PythonError {
     end_of(confined(code, limits).await.unwrap()).error.unwrap()
+}
+
+/// Waits until something holds.
+pub(crate) async fn until(mut holds: impl FnMut() -> bool) {
+    let waited = async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), waited).await.expect("it never holds");
+}
+
+/// Whether a process runs: one that was killed may not have been waited for yet.
+pub(crate) fn runs(id: u32) -> bool {
+    match std::fs::read_to_string(format!("/proc/{id}/stat")) {
+        Ok(stat) => !stat.rsplit(')').next().unwrap().trim_start().starts_with('Z'),
+        Err(_) => false,
+    }
+}
+
+/// Whether a process has used so much processor time that it runs its code.
+pub(crate) fn computes(id: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+    let ticks = stat.rsplit(')').next().unwrap().split_whitespace().nth(11);
+    ticks.is_some_and(|ticks| ticks.parse::<u64>().unwrap() >= 10)
 }
