@@ -1,10 +1,12 @@
-//! P11: Python code of agents. An agent that is forked and waited for, beside one that is sent a message: both are two
-//! model calls more than a plain run. And what a process and a kept state cost.
+//! P11: Python code of agents. An agent that is forked and waited for, beside one that is started by a message and waited
+//! for: both are two model calls more than a plain run. And what a process and a kept state cost.
 
 use std::{ffi::OsString, path::Path, sync::Arc, time::Instant};
 
 use anyhow::{Context as _, Result, bail};
-use entourage::python::{Progress, Record, Script as Code, Settings as Processes, WorkerCommand, Workers};
+use entourage::python::{
+    CPython, Progress, Record, Script as Code, Settings as Processes, WorkerCommand, Workers,
+};
 use entourage_engine::Kinds;
 use entourage_store_sqlite::Durability;
 use entourage_types::Kind;
@@ -23,7 +25,9 @@ const ROUNDS: usize = 12;
 const KINDS: [&str; 3] = ["plain", "sends", "forks"];
 /// How many processes are started.
 const STARTS: usize = 60;
-/// Code with a state of about a megabyte.
+/// How many lines a kept process runs, for what each of them costs it.
+const LINES: usize = 2_000;
+/// Code with a state of some hundred KiB.
 const LARGE: &str = "state = {f'key {number}': number for number in range(15000)}\nask_user('Which?')";
 
 pub(crate) fn measure(benches: &Benches, binary: &Path, runs: usize, report: &mut Report) -> Result<()> {
@@ -69,6 +73,12 @@ fn start(benches: &Benches, binary: &Path) -> Result<Bed> {
     Bed::furnished(&benches.model, Script::Forks, kinds, tools, (Durability::Normal, 64))
 }
 
+/// For how many milliseconds a process was on a processor, where the system tells.
+fn on_processor(process: u32) -> Option<f64> {
+    let told = std::fs::read_to_string(format!("/proc/{process}/schedstat")).ok()?;
+    Some(told.split_whitespace().next()?.parse::<f64>().ok()? / 1e6)
+}
+
 /// What it takes to run a line of code, in a new process and in one that is kept, and how large the state is.
 async fn processes(binary: &Path, report: &mut Report) -> Result<()> {
     let [program, argument] = words(binary);
@@ -82,6 +92,29 @@ async fn processes(binary: &Path, report: &mut Report) -> Result<()> {
             took.push(began.elapsed().as_secs_f64() * 1000.0);
         }
         report.note("P11", name, cpu::median(took), "ms");
+    }
+    let workers = Workers::new(command.clone(), Processes::default());
+    let line = async || workers.run("ada", &Code::new("1 + 1"), &Record::default(), None).await;
+    line().await?;
+    if let Some(kept) = workers.processes().first().map(|process| process.id)
+        && let Some(before) = on_processor(kept)
+    {
+        for _ in 0..LINES {
+            line().await?;
+        }
+        let millis = (on_processor(kept).context("the process ended")? - before) / LINES as f64;
+        report.note("P11", "a line of code, CPU of the kept process", millis, "ms");
+    }
+    let cpython = CPython::new("/usr/bin/python3", None);
+    let cpython = Workers::cpython(command.clone(), cpython, Processes::default());
+    if cpython.interpreter().await.is_ok() {
+        let mut took = Vec::new();
+        for _ in 0..STARTS {
+            let began = Instant::now();
+            cpython.run("ada", &Code::new("1 + 1"), &Record::default(), None).await?;
+            took.push(began.elapsed().as_secs_f64() * 1000.0);
+        }
+        report.note("P11", "a line of code in CPython, in a new process", cpu::median(took), "ms");
     }
     let workers = Workers::new(command, Processes::default());
     for (name, code) in
