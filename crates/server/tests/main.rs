@@ -31,6 +31,7 @@ mod goal_histories;
 mod goal_lists;
 mod goal_pages;
 mod goal_posts;
+mod goal_put_off;
 mod goal_runs;
 mod goal_site;
 mod goal_threads;

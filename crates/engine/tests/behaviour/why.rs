@@ -242,6 +242,7 @@ fn retry(due: Time) -> Retry {
         failed: Vec::new(),
         put_off: 0,
         shortage: None,
+        held_back: false,
     }
 }
 

@@ -10,7 +10,8 @@ use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
 use entourage_types::{
-    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, Status, Step, StepKey, StepStatus, TaskId,
+    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, RunId, Status, Step, StepKey, StepState,
+    StepStatus, TaskId, Time,
 };
 use utoipa_axum::{router::OpenApiRouter, routes};
 
@@ -114,10 +115,7 @@ async fn follow(
     };
     let unread =
         latest.iter().filter(|message| !message.processed).map(|message| message.id.clone()).collect();
-    let mut renderer = ThreadRenderer::new(of.clone());
-    // What fails now was shown, and is over with the next attempt.
-    let agent = client.agent(of.agent).await?;
-    thread_messages::failing(&client, &agent, &mut renderer).await?;
+    let renderer = ThreadRenderer::new(of.clone());
     let thread =
         Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
     Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
@@ -219,12 +217,12 @@ impl Thread {
         Ok(match body {
             EventBody::Item { item: Some(item), .. } => {
                 self.lead(Lead::Before(item.seq)).await?;
+                let mut changes = self.renderer.item(&item);
                 if is_stop(&item) {
-                    // What failed of it may have been shown before this stream began.
-                    let step = self.client.failing_step(item.run).await?;
-                    step.as_ref().and_then(thread_messages::failed).map(|it| self.renderer.failing(&it));
+                    // Failed attempts before that no longer matter.
+                    changes.extend(self.overcome(item.run, at).await?);
                 }
-                self.renderer.item(&item)
+                changes
             }
             EventBody::Question { question } => {
                 self.lead(Lead::Turn(question.call)).await?;
@@ -237,6 +235,10 @@ impl Thread {
                 let ended = |step: &Step| Some(self.renderer.ended(step.output()?, step.updated));
                 step.as_ref().and_then(ended).unwrap_or_default()
             }
+            // What was said of failed attempts is over: the call waits for something else.
+            EventBody::Step { run, key: StepKey::Model(_), lacks_budget: true, .. } => {
+                self.overcome(run, at).await?.into_iter().collect()
+            }
             EventBody::Step {
                 run,
                 key: StepKey::Model(_),
@@ -245,6 +247,7 @@ impl Thread {
                 attempt,
                 class,
                 error,
+                lacks_budget: false,
             } => {
                 let (Some(due), Some(error)) = (due, error) else { return Ok(Vec::new()) };
                 let attempt = attempt.unwrap_or_default();
@@ -257,6 +260,15 @@ impl Thread {
             }
             _ => Vec::new(),
         })
+    }
+
+    /// The end of what was said of the failed attempts of a run that makes its call later, or not at all.
+    async fn overcome(&self, run: RunId, at: Time) -> Result<Option<Change>, Error> {
+        let step = self.client.retried_turn(run).await?;
+        Ok(step.and_then(|step| match step.state {
+            StepState::Retry(retry) => self.renderer.overcome(run, &retry.failed, retry.held_back, at),
+            _ => None,
+        }))
     }
 
     /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it.
