@@ -63,6 +63,7 @@ mod one_at_a_time;
 mod orchestrator;
 mod outages;
 mod output_effects;
+mod owner_server_failures;
 mod owner_servers;
 mod past;
 mod person_below;
