@@ -103,4 +103,5 @@ mod versions;
 mod webhooks;
 mod week_of_life;
 mod why;
+mod why_below;
 mod window;
