@@ -25,6 +25,7 @@ mod finding;
 mod first;
 mod forged;
 mod goal_cells;
+mod goal_code;
 mod goal_door;
 mod goal_ends;
 mod goal_histories;

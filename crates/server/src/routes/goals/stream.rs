@@ -13,6 +13,7 @@ use entourage_types::{
     AgentId, CallId, Event, EventBody, Item, ItemBody, Output, RunId, Status, Step, StepKey, StepState,
     StepStatus, TaskId, Time,
 };
+use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
@@ -225,11 +226,11 @@ impl Thread {
                 changes
             }
             EventBody::Question { question } => {
-                self.lead(Lead::Turn(question.call)).await?;
+                self.lead(Lead::Call(question.call)).await?;
                 self.renderer.question(&question).into_iter().collect()
             }
             EventBody::Step { run, key: StepKey::Tool(call), state: StepStatus::Done, .. } => {
-                self.lead(Lead::Turn(call)).await?;
+                self.lead(Lead::Call(call)).await?;
                 // If its output has joined the transcript by now, the item is about to tell it.
                 let step = self.client.call_ahead(run, call).await?;
                 let ended = |step: &Step| Some(self.renderer.ended(step.output()?, step.updated));
@@ -271,47 +272,63 @@ impl Thread {
         }))
     }
 
-    /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it.
+    /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it, and what
+    /// their code has made.
     async fn lead(&mut self, lead: Lead) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_lead, true) {
             return Ok(());
         }
-        let mut from = match lead {
-            Lead::Before(seq) => seq,
-            Lead::Turn(_) => self.client.agent(self.of.agent).await?.items,
+        let (mut from, mut wanted) = match lead {
+            Lead::Before(seq) => (seq, None),
+            Lead::Call(call) => (self.client.agent(self.of.agent).await?.items, Some(call)),
         };
-        let is_first = |item: &Item| match (&item.body, &lead) {
-            (ItemBody::Turn(_), Lead::Before(_)) => true,
-            (ItemBody::Turn(turn), Lead::Turn(call)) => turn.calls.iter().any(|made| made.id == *call),
-            _ => false,
-        };
-        let is_before = matches!(lead, Lead::Before(_));
+        // What follows the turn of a call is about to come.
+        let is_before = wanted.is_none();
         let mut known: Vec<Item> = Vec::new();
-        loop {
+        let mut is_found = false;
+        while !is_found {
             let part =
                 ItemQuery { before: Some(from), bytes: BYTES, ..ItemQuery::of(self.of.agent, 0, BEFORE) };
             let part = self.client.transcript_part(part).await?;
             let Some(first) = part.first() else { break };
             from = first.seq;
-            let turn = part.iter().rposition(is_first);
-            // What follows the turn of a call is about to come.
-            let is_used =
-                |item: &Item| is_first(item) || is_before && matches!(item.body, ItemBody::Output(_));
-            let used = part.into_iter().skip(turn.unwrap_or(0)).filter(is_used).map(without_text);
-            known = used.chain(known).collect();
-            if turn.is_some() {
-                break;
+            for item in part.into_iter().rev() {
+                is_found = match (&item.body, &mut wanted) {
+                    (ItemBody::Turn(_), None) => true,
+                    (ItemBody::Turn(turn), Some(call)) => turn.calls.iter().any(|made| made.id == *call),
+                    (ItemBody::SubCalls(made), Some(call)) => {
+                        // No turn has a call that code made: it has the one whose code that was.
+                        if made.calls.iter().any(|made| made.id == *call) {
+                            *call = made.of;
+                        }
+                        false
+                    }
+                    _ => false,
+                };
+                let is_used = is_found
+                    || matches!(item.body, ItemBody::SubCalls(_))
+                    || is_before && matches!(item.body, ItemBody::Output(_));
+                if is_used {
+                    known.push(without_text(item));
+                }
+                if is_found {
+                    break;
+                }
             }
         }
-        known.iter().for_each(|item| drop(self.renderer.item(item)));
+        known.iter().rev().for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
 }
 
-/// An item without what a call returned: that it has ended is enough.
+/// An item without what a call returned, or what code has given its calls: that they were made and have ended is enough.
 fn without_text(item: Item) -> Item {
     let body = match item.body {
         ItemBody::Output(output) => ItemBody::Output(Output { text: String::new(), details: None, ..output }),
+        ItemBody::SubCalls(mut made) => {
+            made.calls.iter_mut().for_each(|call| call.arguments = Value::Null);
+            ItemBody::SubCalls(made)
+        }
         body => body,
     };
     Item { body, ..item }
@@ -321,6 +338,6 @@ fn without_text(item: Item) -> Item {
 enum Lead {
     /// The item with this number.
     Before(u64),
-    /// Something about this call.
-    Turn(CallId),
+    /// Something about this call, which a turn or code has made.
+    Call(CallId),
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use entourage_types::{
     About, Author, CallId, Failed, FailedTry, FailureClass, Item, ItemBody, Notice, NoticeCode, Output,
-    Question, QuestionStatus, RunId, StopReason, Time, ToolCall, Turn, tool_names,
+    Question, QuestionId, QuestionStatus, RunId, StopReason, Time, ToolCall, Turn, tool_names,
 };
 use serde_json::Value;
 
@@ -36,6 +36,10 @@ pub(crate) struct ThreadRenderer {
     of: Agentable,
     /// The activities that have not ended.
     open: HashMap<CallId, ThreadMessageView>,
+    /// The calls that code has made, with the call whose code made them: no activity of theirs is shown.
+    made_by: HashMap<CallId, CallId>,
+    /// The open questions about the calls with activities, and about those that their code has made.
+    asked: HashMap<CallId, Vec<QuestionId>>,
 }
 
 /// A failed attempt at a model call, which is followed by another.
@@ -51,7 +55,7 @@ pub(crate) struct Failing<'a> {
 
 impl ThreadRenderer {
     pub(crate) fn new(of: Agentable) -> Self {
-        Self { of, open: HashMap::new() }
+        Self { of, open: HashMap::new(), made_by: HashMap::new(), asked: HashMap::new() }
     }
 
     /// Whether the use of a tool has not ended.
@@ -73,6 +77,10 @@ impl ThreadRenderer {
             }
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
+            ItemBody::SubCalls(made) => {
+                self.made_by.extend(made.calls.iter().map(|call| (call.id, made.of)));
+                Vec::new()
+            }
             // The person who stopped it knows.
             ItemBody::Notice(_) if is_stop(item) => Vec::new(),
             ItemBody::Notice(notice) => match notice.code {
@@ -108,16 +116,24 @@ impl ThreadRenderer {
         ThreadMessageView { metadata, ..self.text(error_id(item.run), Source::Error, content, item.at) }
     }
 
-    /// What a question about a call of the agent changes.
+    /// What a question about a call of the agent changes, or about one that the code of a call has made.
     pub(crate) fn question(&mut self, question: &Question) -> Option<Change> {
         if question.agent != self.of.agent || question.about == About::Information {
             return None;
         }
-        let is_open = question.status == QuestionStatus::Open;
-        let activity = self.open.get_mut(&question.call)?;
-        activity.metadata.status =
-            Some(if is_open { ActivityStatus::AwaitingUser } else { ActivityStatus::Running });
-        activity.metadata.question_id = is_open.then_some(question.id);
+        let call = self.made_by.get(&question.call).copied().unwrap_or(question.call);
+        let activity = self.open.get_mut(&call)?;
+        let asked = self.asked.entry(call).or_default();
+        asked.retain(|id| *id != question.id);
+        if question.status == QuestionStatus::Open {
+            asked.push(question.id);
+        }
+        // Code may have made several calls that wait for answers.
+        activity.metadata.question_id = asked.first().copied();
+        activity.metadata.status = Some(match asked.is_empty() {
+            true => ActivityStatus::Running,
+            false => ActivityStatus::AwaitingUser,
+        });
         activity.updated_at = question.updated;
         Some(Change::Message(activity.clone()))
     }
@@ -174,6 +190,8 @@ impl ThreadRenderer {
     /// comes first.
     pub(crate) fn ended(&mut self, output: &Output, at: Time) -> Vec<Change> {
         let Some(mut activity) = self.open.remove(&output.call) else { return Vec::new() };
+        self.asked.remove(&output.call);
+        self.made_by.retain(|_, maker| *maker != output.call);
         activity.metadata.status =
             Some(if output.error { ActivityStatus::Failed } else { ActivityStatus::Completed });
         activity.metadata.question_id = None;
