@@ -186,7 +186,7 @@ impl From<types::EventBody> for EventBody {
                 let (status, usage) = (ShownStatus::of(status, stop_reason), usage.into());
                 Self::Run { run, status, waiting_on, stop_reason, error, usage, cost }
             }
-            types::EventBody::Step { run, key, state, due, attempt, class, error } => {
+            types::EventBody::Step { run, key, state, due, attempt, class, error, lacks_budget: _ } => {
                 Self::Step { run, key, state, due, attempt, class, error }
             }
             types::EventBody::Item { item_seq, item } => {

@@ -189,6 +189,7 @@ impl From<entourage_types::Asked> for Asked {
             first_token,
             gate_ms,
             failed,
+            held_back: _,
         } = asked;
         let failed = failed.into_iter().map(FailedTry::from).collect();
         Self { sha256, model, at, first_token, gate_ms, failed }

@@ -160,6 +160,9 @@ pub enum Cause {
         /// How many agents below it are at work.
         #[serde(default)]
         below: u64,
+        /// Whether there may be more: its tree has more agents than are looked at.
+        #[serde(default)]
+        more_below: bool,
     },
     /// It was deleted.
     Deleted,

@@ -24,7 +24,7 @@ use crate::{
     Kinds,
     kinds::pattern,
     prompt::{is_cut, of_tools},
-    servers::{ConnectionState, OwnerServer},
+    servers::{ConnectionState, OwnerServer, cannot_be_reached},
 };
 
 /// The tools of the engine, and the offers built from them.
@@ -289,7 +289,8 @@ impl Toolset {
             match self.away.iter().find(is_of) {
                 Some((_, Some(why))) => ToolError::NotConfigured(why.clone()),
                 Some((server, None)) => ToolError::NotConfigured(format!(
-                    "the MCP server `{server}` cannot be reached now, so that `{tool}` cannot be called"
+                    "{}, so that `{tool}` cannot be called",
+                    cannot_be_reached(server)
                 )),
                 None => {
                     let known = self.names();

@@ -8,8 +8,8 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step, Time,
-    UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step,
+    StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -63,6 +63,10 @@ impl Store for Broken {
     }
 
     async fn steps(&self, _: &Scope, _: RunId) -> Result<Vec<Step>> {
+        self.fail()
+    }
+
+    async fn step(&self, _: &Scope, _: RunId, _: &StepKey) -> Result<Option<Step>> {
         self.fail()
     }
 

@@ -351,13 +351,18 @@ async fn why_names_a_timer_a_pause_and_that_nothing_is_to_be_done() {
     let id = site.done("hello").await;
     assert!(matches!(
         why(&site, &id).await.cause,
-        Cause::Rest { failed: None, error: None, archived: false, below: 0 }
+        Cause::Rest { failed: None, error: None, archived: false, below: 0, more_below: false }
     ));
     let failed = site.make("break").await;
     site.follow(&failed, 0).await.until(|frame| frame.is_status_of(&failed, "failed")).await;
     let cause = why(&site, &failed).await.cause;
-    let Cause::Rest { failed: Some(StopReason::ModelFailed), error: Some(_), archived: false, below: 0 } =
-        cause
+    let Cause::Rest {
+        failed: Some(StopReason::ModelFailed),
+        error: Some(_),
+        archived: false,
+        below: 0,
+        more_below: false,
+    } = cause
     else {
         panic!("{cause:?}")
     };

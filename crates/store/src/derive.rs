@@ -119,5 +119,6 @@ fn of_step(step: &Step) -> EventBody {
         attempt: retry.map(|_| step.attempt),
         class: retry.and_then(|retry| retry.failed.last()?.class),
         error: retry.map(|retry| retry.error.clone()),
+        lacks_budget: retry.is_some_and(|retry| retry.shortage.is_some()),
     }
 }

@@ -84,9 +84,7 @@ pub trait Store: Send + Sync + 'static {
     async fn steps(&self, scope: &Scope, run: RunId) -> Result<Vec<Step>>;
 
     /// Returns one step of a run; none if the run has no such step.
-    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
-        Ok(self.steps(scope, run).await?.into_iter().find(|step| step.key == *key))
-    }
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>>;
 
     /// What is on record of a budget; none if nothing is.
     async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>>;

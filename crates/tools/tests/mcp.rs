@@ -2,7 +2,9 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fs,
     io::Read,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
@@ -178,6 +180,24 @@ async fn a_server_that_died_is_restarted_for_the_next_call() {
     let first = life().await;
     kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
     assert_ne!(life().await, first);
+}
+
+/// How a server is started is the operator's: an agent whose call it keeps from being made reads nothing of it.
+#[tokio::test]
+async fn a_server_that_cannot_be_restarted_is_away_for_who_calls_it() {
+    let dir = TempDir::new().unwrap();
+    let program = dir.path().join("canary");
+    symlink(server_program(), &program).unwrap();
+    let (tools, _) = connect_server(command("all", program.to_str().unwrap(), &[])).await.unwrap();
+    let first = done(tool_named(&tools, "all__life"), json!({})).await.text;
+    fs::remove_file(&program).unwrap();
+    kill_process(Pid::from_raw(first.parse().unwrap()).unwrap(), Signal::KILL).unwrap();
+    let away = Error::Failed("the MCP server `all` cannot be reached now".to_owned());
+    for tool in ["all__life", "all__fail"] {
+        assert_eq!(fails(tool_named(&tools, tool), json!({})).await, away);
+    }
+    let problem = connect_server(command("all", program.to_str().unwrap(), &[])).await.err().unwrap();
+    assert!(problem.message.contains("canary"), "the operator reads it: {problem}");
 }
 
 /// A server that hangs is restarted once a call was cancelled and it has been silent for a while; one that is

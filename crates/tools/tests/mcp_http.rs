@@ -148,6 +148,15 @@ async fn a_remote_server_is_called_with_its_headers() {
     );
 }
 
+/// A password in the address is a secret, and also who reads why a server is away does not read it.
+#[tokio::test]
+async fn the_error_for_an_unreachable_address_has_no_password() {
+    let url = "http://me:canary%2F1234@127.0.0.1:1/mcp?key=canary-5678".to_owned();
+    let settings = McpSettings::new("far", McpTransport::Url { url, headers: BTreeMap::new() });
+    let problem = connect_server(settings).await.err().unwrap().to_string();
+    assert!(problem.contains("(http://127.0.0.1:1/mcp)") && !problem.contains("canary"), "{problem}");
+}
+
 #[tokio::test]
 async fn a_call_succeeds_after_a_restart_of_the_server() {
     let mut remote = Remote::start().await;

@@ -31,6 +31,9 @@ pub struct Asked {
     /// The attempts before, which failed.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub failed: Vec<FailedTry>,
+    /// Whether the run slept because no model could be asked yet, which is no attempt: people were told of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub held_back: bool,
 }
 
 /// How a model was asked for a summary.

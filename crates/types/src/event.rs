@@ -87,6 +87,9 @@ pub enum EventBody {
         /// What went wrong, if it is retried.
         #[serde(skip_serializing_if = "Option::is_none", default)]
         error: Option<String>,
+        /// Whether it waits for room in a budget, or did until now: nothing has failed then.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        lacks_budget: bool,
     },
     /// The transcript grew. Storage keeps the item's number only; a read fills the item in.
     Item {

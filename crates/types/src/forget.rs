@@ -39,7 +39,10 @@ impl EventBody {
             Self::AgentCreated { parent: _, kind: _, title } => title.clear(),
             Self::AgentStatus { status: _, waiting_on: _, stop_reason: _ } => {}
             Self::Run { run: _, status: _, waiting_on: _, stop_reason: _, error, usage: _, cost: _ }
-            | Self::Step { run: _, key: _, state: _, due: _, attempt: _, class: _, error } => *error = None,
+            | Self::Step { run: _, key: _, state: _, due: _, attempt: _, class: _, error, lacks_budget: _ } =>
+            {
+                *error = None;
+            }
             Self::Item { item_seq: _, item } => *item = None,
             Self::Task { task } => clear_task(task),
             Self::Intervention { intervention } => clear_intervention(intervention),

@@ -177,6 +177,9 @@ pub struct Retry {
     /// put off.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub shortage: Option<Shortage>,
+    /// Whether the run slept before the first attempt because no model could be asked yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub held_back: bool,
 }
 
 /// The result of a step.

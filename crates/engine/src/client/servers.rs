@@ -8,7 +8,7 @@ use entourage_types::{
 use super::Client;
 use crate::{
     Error, Result,
-    servers::{ConnectionState, OwnerServer, ToolServer, not_set},
+    servers::{ConnectionState, OwnerServer, ToolServer, cannot_be_reached, not_set},
 };
 
 /// How many switches an owner or a tree may have.
@@ -180,11 +180,7 @@ impl Client {
             let names = self.engine.inner.toolsets.names();
             let is_of = |tool: &String| servers.of_tool(tool).is_some_and(|of| of.name == server.name);
             let tools = names.into_iter().filter(is_of).collect();
-            // The error of the transport may name what is the operator's, such as a path or an address.
-            let told = |why: String| match self.is_operator {
-                true => why,
-                false => format!("the MCP server `{}` cannot be reached now", server.name),
-            };
+            let told = |why| if self.is_operator { why } else { cannot_be_reached(&server.name) };
             let is_connected = servers.is_connected(&server.name);
             let problem = servers.why_away(&server.name).map(told);
             return ServerState { is_connected, problem, tools };
@@ -194,8 +190,10 @@ impl Client {
                 let tools = tools.iter().map(|tool| tool.name().to_owned()).collect();
                 ServerState { is_connected: true, tools, ..ServerState::default() }
             }
-            Some(OwnerServer { state: ConnectionState::Away(why), .. }) => {
-                ServerState { problem: Some(why), ..ServerState::default() }
+            Some(OwnerServer { state: ConnectionState::Away(told), .. }) => {
+                let why = || servers.connections().why_away(&self.owner, &server.name);
+                let problem = Some(self.is_operator.then(why).flatten().unwrap_or(told));
+                ServerState { problem, ..ServerState::default() }
             }
             None => ServerState::default(),
         }

@@ -52,15 +52,15 @@ impl Client {
         Ok(step.filter(|step| step.output().is_some()))
     }
 
-    /// The step of the model call of a run whose last attempt failed, and which is followed by another one, or was when the run
-    /// was stopped. A call that waits for room in a budget has not failed.
+    /// The step of the model call of a run that is made again later, or was to be when the run was stopped.
     ///
     /// # Errors
     /// When the store fails.
-    pub async fn failing_step(&self, run: RunId) -> Result<Option<Step>> {
+    pub async fn retried_turn(&self, run: RunId) -> Result<Option<Step>> {
         let steps = self.engine.store().steps(&self.scope, run).await?;
-        let fails = |step: &Step| matches!(&step.state, StepState::Retry(retry) if retry.shortage.is_none());
-        Ok(steps.into_iter().rev().find(fails))
+        let is_retried =
+            |step: &Step| matches!((&step.key, &step.state), (StepKey::Model(_), StepState::Retry(_)));
+        Ok(steps.into_iter().rev().find(is_retried))
     }
 
     /// A page of a run's steps, after the step whose key is `page.after`.

@@ -40,8 +40,9 @@ impl Client {
         loop {
             seen.insert(agent.id);
             let (mut cause, since, mut next) = self.cause(&agent).await?;
-            if let Cause::Rest { below, .. } = &mut cause {
-                (*below, next) = self.below(&agent).await?;
+            if let Cause::Rest { below, more_below, .. } = &mut cause {
+                let found = self.below(&agent).await?;
+                (*below, *more_below, next) = (found.at_work, found.may_be_more, found.still);
             }
             let Agent { id, kind, title, .. } = agent;
             chain.push(Link { agent: id, kind, title, since, cause });
@@ -129,7 +130,7 @@ impl Client {
         let failed = agent.stop_reason.filter(|_| agent.status == Status::Failed);
         let is_of_goal = agent.id == agent.root;
         let archived = is_of_goal && self.engine.goal_status(agent).await? == Some(GoalStatus::Archived);
-        Ok(Cause::Rest { failed, error, archived, below: 0 })
+        Ok(Cause::Rest { failed, error, archived, below: 0, more_below: false })
     }
 
     /// Which budget has no room for the next call of a run, and since when. It does not go on before that, whatever it

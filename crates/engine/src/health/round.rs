@@ -67,7 +67,7 @@ impl Engine {
                         report.what = HealthAct::LeftAlone;
                         report.why = format!("it went on meanwhile; before, {}", report.why);
                     }
-                    // The others are looked after nevertheless; the next round comes to it again.
+                    // The others are looked after nevertheless; this one is, once the rounds have gone through all.
                     Err(error) => {
                         tracing::error!(agent = %report.agent, %error, "health: nothing could be done");
                         report.what = HealthAct::LeftAlone;

@@ -1,6 +1,6 @@
 //! The section that lists the tasks that an agent created, and what they came to.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use entourage_types::{Entity, Section, Status, Task, TaskResult, Time};
 
@@ -10,6 +10,9 @@ use super::{View, cut::cut, escaped, sections::Line};
 const TITLE: usize = 100;
 const INSTRUCTION: usize = 200;
 const RESULT: usize = 1_000;
+/// The clocks of two nodes may differ by as much: a task that ended shortly before a line about it may have ended after what
+/// the line says was read.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(60);
 
 /// Returns the lines of the section, those of the latest tasks first.
 pub(super) fn lines(tasks: &[Task]) -> Vec<Line> {
@@ -45,7 +48,7 @@ impl<'a> EndedTasks<'a> {
     /// then the task has ended again, perhaps as before, but later.
     pub(crate) fn shows(&self, task: &Entity) -> bool {
         let told = self.0.get(task.id.as_str());
-        told.is_some_and(|told| task.status == told.status.as_str() && task.updated < told.at)
+        told.is_some_and(|told| task.status == told.status.as_str() && task.updated + CLOCKS_DIFFER < told.at)
     }
 }
 
@@ -76,6 +79,8 @@ fn line(task: &Task) -> String {
 
 #[cfg(test)]
 mod tests {
+    use entourage_types::{EntityKind, Owner};
+
     use super::*;
 
     #[test]
@@ -85,5 +90,28 @@ mod tests {
             Some(Status::Failed)
         );
         assert_eq!(status("<task id=\"tsk_1\"></task>"), None);
+    }
+
+    /// A task whose node has a clock that is behind ended after it was read, by the time of its row before that.
+    #[test]
+    fn an_end_shortly_before_it_was_told_is_read_again() {
+        let at = |second: i64| Time::from_micros(second * 1_000_000);
+        let ended = |second| Entity {
+            kind: EntityKind::TASK,
+            id: "tsk_1".to_owned(),
+            owner: Owner::local(),
+            root: None,
+            parent: None,
+            status: "succeeded".to_owned(),
+            created: at(0),
+            updated: at(second),
+            version: 1,
+            name: None,
+            text: None,
+            body: String::new(),
+        };
+        let told = LastLine { status: Status::Succeeded, at: at(100) };
+        let shown = EndedTasks(HashMap::from([("tsk_1", told)]));
+        assert_eq!([39, 40, 101].map(|second| shown.shows(&ended(second))), [true, false, false]);
     }
 }

@@ -2,6 +2,7 @@
 //! connected, and only agents that may use them wait for that.
 
 mod owner_connections;
+mod owner_secrets;
 mod switches;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -12,7 +13,8 @@ use tokio::sync::{Notify, futures::Notified, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use owner_connections::ConnectForOwner;
-pub(crate) use owner_connections::{ConnectionState, OwnerConnections, OwnerServer, not_set};
+pub(crate) use owner_connections::{ConnectionState, OwnerConnections, OwnerServer};
+pub(crate) use owner_secrets::not_set;
 
 use crate::{Engine, Kinds, kinds::pattern};
 
@@ -60,6 +62,12 @@ pub(crate) struct Servers {
     missing: watch::Sender<BTreeMap<String, Missing>>,
     wanted: Notify,
     connections: OwnerConnections,
+}
+
+/// What everybody may read of a server that cannot be reached: the error of the transport may name what is the operator's,
+/// such as a path or an address.
+pub(crate) fn cannot_be_reached(server: &str) -> String {
+    format!("the MCP server `{server}` cannot be reached now")
 }
 
 /// Why a server's tools are missing.

@@ -12,15 +12,18 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_store::{Error as StoreError, Result as StoreResult};
+use entourage_store::Result as StoreResult;
 use entourage_tools::Tool;
-use entourage_types::{Backoff, Kind, Owner, Scope, Secret, SecretName, Sha256, Switches, Time};
+use entourage_types::{Backoff, Kind, Owner, SecretName, Sha256, Switches, Time};
 use futures::future::join_all;
 use lru::LruCache;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
 
-use super::ToolServer;
-use crate::{Engine, digest::sha256};
+use super::{
+    ToolServer, cannot_be_reached,
+    owner_secrets::{NoValues, digest_of},
+};
+use crate::Engine;
 
 /// Connects a server for one owner, with the owner's secrets.
 #[async_trait]
@@ -28,7 +31,7 @@ pub trait ConnectForOwner: Send + Sync {
     /// Connects the server of this name and lists its tools. Dropping the tools ends the connection.
     ///
     /// # Errors
-    /// Why it cannot be used, in a sentence without secrets.
+    /// Why it cannot be used, in a sentence without secrets. Only the operator reads it: it may name a program or an address.
     async fn connect(
         &self,
         server: &str,
@@ -51,6 +54,10 @@ const TELLS: Duration = Duration::from_secs(3600);
 /// A server for one owner.
 type Key = (Owner, String);
 
+fn key_of(owner: &Owner, server: &str) -> Key {
+    (owner.clone(), server.to_owned())
+}
+
 /// A server as it is for an owner: what a run of the owner's agents is offered from.
 #[derive(Clone)]
 pub(crate) struct OwnerServer {
@@ -65,7 +72,7 @@ pub(crate) struct OwnerServer {
 pub(crate) enum ConnectionState {
     /// It is; connections are numbered.
     Connected(u64),
-    /// It is not, for this reason.
+    /// It is not, for this reason, which an agent and its owner may read.
     Away(String),
 }
 
@@ -95,15 +102,15 @@ struct Failure {
     /// When the last one ended.
     at: Time,
     attempts: u32,
+    /// Why, for the operator.
     why: String,
 }
 
 /// What is known of a server for an owner.
 enum Known {
     Connected(Connection),
-    /// It fails, for this reason; whether another attempt is due.
+    /// It fails; whether another attempt is due.
     Fails {
-        why: String,
         is_due: bool,
     },
 }
@@ -121,24 +128,21 @@ impl OwnerConnections {
 
     /// The state of a server for an owner, as far as it is known, and its tools. Does not count as a use of it.
     pub(crate) fn peek(&self, owner: &Owner, server: &str) -> Option<OwnerServer> {
-        let key = (owner.clone(), server.to_owned());
+        let key = key_of(owner, server);
         if let Some(connection) = self.connected().peek(&key) {
             return Some(connection.shown(server));
         }
-        let failure = self.failed().peek(&key).cloned()?;
-        Some(OwnerServer::away(server, failure.why))
+        self.failed().contains(&key).then(|| OwnerServer::failing(server))
     }
 
-    /// Ends the connection of a server for an owner if it was made with these secrets. Returns its number.
-    fn forget_if_given(&self, key: &Key, given: Sha256) -> Option<u64> {
-        let mut connected = self.connected();
-        connected.peek(key).filter(|connection| connection.given == given)?;
-        connected.pop(key).map(|connection| connection.number)
+    /// Why a server could not be connected for an owner, for the operator.
+    pub(crate) fn why_away(&self, owner: &Owner, server: &str) -> Option<String> {
+        self.failed().peek(&key_of(owner, server)).map(|failure| failure.why.clone())
     }
 
     /// Ends what is known of a server for an owner. Returns the number of the connection, if there was one.
     fn forget(&self, owner: &Owner, server: &str) -> Option<u64> {
-        let key = (owner.clone(), server.to_owned());
+        let key = key_of(owner, server);
         self.failed().pop(&key);
         self.connected().pop(&key).map(|connection| connection.number)
     }
@@ -164,7 +168,7 @@ impl OwnerConnections {
         let failure = self.failed().get(key).filter(|failure| failure.given == given).cloned()?;
         let since = now.since(failure.at);
         let is_due = since >= PAUSES.after(failure.attempts);
-        (since < TELLS).then_some(Known::Fails { why: failure.why, is_due })
+        (since < TELLS).then_some(Known::Fails { is_due })
     }
 
     fn turn(&self, key: &Key) -> Turn<'_> {
@@ -199,6 +203,12 @@ impl Connection {
 }
 
 impl OwnerServer {
+    /// One that could not be connected, whatever the reason.
+    fn failing(server: &str) -> Self {
+        let why = cannot_be_reached(server);
+        Self::away(server, format!("{why} with the secrets of its user"))
+    }
+
     fn away(server: &str, why: String) -> Self {
         let (state, tools) = (ConnectionState::Away(why), Vec::new().into());
         Self { name: server.to_owned(), state, tools }
@@ -232,77 +242,91 @@ impl Engine {
     /// none of its tools.
     async fn connect_one(&self, owner: &Owner, server: &ToolServer) -> StoreResult<OwnerServer> {
         let (connections, name) = (self.inner.servers.connections(), &server.name);
-        let key = (owner.clone(), name.clone());
-        let values = match self.values_of(owner, server).await {
-            Ok(values) => values,
-            Err(NoValues::Store(error)) => return Err(error),
-            Err(NoValues::Unusable(why)) => {
-                // An owner without the secret does not use the server: that is worth no warning.
-                tracing::debug!(%owner, server = name, "{why}");
-                self.end_connection(owner, name);
-                return Ok(OwnerServer::away(name, why));
-            }
-        };
-        let given = digest_of(&values);
-        if let Some(known) = connections.known(&key, given, self.now()) {
-            return Ok(match known {
-                Known::Connected(connection) => connection.shown(name),
-                Known::Fails { why, is_due } => {
-                    if is_due {
-                        self.try_again(key, given, values);
-                    }
-                    OwnerServer::away(name, why)
-                }
-            });
-        }
+        let key = key_of(owner, name);
         let turn = connections.turn(&key);
-        let _turn = turn.lock.lock().await;
-        // Whoever had the turn before has tried it.
-        Ok(match connections.known(&key, given, self.now()) {
-            Some(Known::Connected(connection)) => connection.shown(name),
-            Some(Known::Fails { why, .. }) => OwnerServer::away(name, why),
-            None => self.connect_now(key, given, &values).await,
-        })
-    }
-
-    /// Has a server that fails tried again in the background, unless somebody tries it now.
-    fn try_again(&self, key: Key, given: Sha256, values: BTreeMap<SecretName, SecretString>) {
-        let engine = self.clone();
-        tokio::spawn(async move {
-            let connections = engine.inner.servers.connections();
-            let turn = connections.turn(&key);
-            if let Ok(_turn) = turn.lock.try_lock() {
-                // Whoever had the turn before may have tried it since.
-                let known = connections.known(&key, given, engine.now());
-                if !matches!(known, Some(Known::Fails { is_due: true, .. })) {
-                    return;
+        let mut held = None;
+        loop {
+            let values = match self.values_of(owner, server).await {
+                Ok(values) => values,
+                Err(NoValues::Store(error)) => return Err(error),
+                Err(NoValues::Unusable(why)) => {
+                    // An owner without the secret does not use the server: that is worth no warning.
+                    tracing::debug!(%owner, server = name, "{why}");
+                    self.end_connection(owner, name);
+                    return Ok(OwnerServer::away(name, why));
                 }
-                tokio::select! {
-                    _ = engine.connect_now(key.clone(), given, &values) => {}
-                    () = engine.stopping().cancelled() => {}
+            };
+            let given = digest_of(&values);
+            match connections.known(&key, given, self.now()) {
+                Some(Known::Connected(connection)) => return Ok(connection.shown(name)),
+                Some(Known::Fails { is_due }) => {
+                    if is_due {
+                        tokio::spawn(self.clone().try_again(key, given, values));
+                    }
+                    return Ok(OwnerServer::failing(name));
+                }
+                // Whoever has the turn now may be trying it, and the secrets may be others after that.
+                None if held.is_none() => held = Some(turn.lock.lock().await),
+                None => {
+                    if let Some(shown) = self.connect_now(owner, server, given, &values).await? {
+                        return Ok(shown);
+                    }
                 }
             }
-        });
+        }
     }
 
-    /// Connects a server for an owner, and notes what came of it.
+    /// Tries a server that fails again, unless somebody tries it now.
+    async fn try_again(self, key: Key, given: Sha256, values: BTreeMap<SecretName, SecretString>) {
+        let (owner, name) = &key;
+        let connections = self.inner.servers.connections();
+        let Some(server) = self.inner.servers.serving(owner).find(|server| server.name == *name) else {
+            return;
+        };
+        let turn = connections.turn(&key);
+        let Ok(_turn) = turn.lock.try_lock() else { return };
+        // Whoever had the turn before may have tried it since.
+        if !matches!(connections.known(&key, given, self.now()), Some(Known::Fails { is_due: true })) {
+            return;
+        }
+        tokio::select! {
+            tried = self.connect_now(owner, server, given, &values) => {
+                if let Err(error) = tried {
+                    tracing::warn!(%owner, server = name, "whether it may be used is not known: {error}");
+                }
+            }
+            () = self.stopping().cancelled() => {}
+        }
+    }
+
+    /// Connects a server for an owner, and notes what came of it; nothing came of it if the owner's secrets are others by
+    /// then.
     async fn connect_now(
         &self,
-        key: Key,
+        owner: &Owner,
+        server: &ToolServer,
         given: Sha256,
         values: &BTreeMap<SecretName, SecretString>,
-    ) -> OwnerServer {
-        let connections = self.inner.servers.connections();
-        let (owner, name) = key.clone();
+    ) -> StoreResult<Option<OwnerServer>> {
+        let (connections, name) = (self.inner.servers.connections(), &server.name);
+        let key = key_of(owner, name);
         let connected = match &connections.connector {
-            Some(connector) => connector.connect(&name, values).await,
+            Some(connector) => connector.connect(name, values).await,
             None => Err(format!("the MCP server `{name}` cannot be connected for an owner here")),
         };
-        match connected {
+        let now_set = match self.values_of(owner, server).await {
+            Ok(values) => Some(digest_of(&values)),
+            Err(NoValues::Unusable(_)) => None,
+            Err(NoValues::Store(error)) => return Err(error),
+        };
+        if now_set != Some(given) {
+            return Ok(None);
+        }
+        Ok(Some(match connected {
             Ok(tools) => {
                 let number = connections.last.fetch_add(1, Relaxed) + 1;
                 let connection = Connection { number, given, tools: tools.into() };
-                let shown = connection.shown(&name);
+                let shown = connection.shown(name);
                 connections.failed().pop(&key);
                 // The earlier one of the same owner, or the one that was not used for the longest time.
                 let ended = connections.connected().push(key, connection);
@@ -314,16 +338,14 @@ impl Engine {
             Err(why) => {
                 tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
                 let before = connections.failed().peek(&key).filter(|before| before.given == given).cloned();
-                // One that was made with other secrets meanwhile stays.
-                if let Some(ended) = connections.forget_if_given(&key, given) {
-                    self.inner.toolsets.forget_connection(ended);
-                }
+                // One that is there was made with secrets that are set no more, perhaps at another node.
+                self.end_connection(owner, name);
                 let attempts = before.map_or(0, |before| before.attempts) + 1;
-                let failure = Failure { given, at: self.now(), attempts, why: why.clone() };
+                let failure = Failure { given, at: self.now(), attempts, why };
                 connections.failed().push(key, failure);
-                OwnerServer::away(&name, why)
+                OwnerServer::failing(name)
             }
-        }
+        }))
     }
 
     /// Ends what this node knows of a server for an owner: its connection, once no activation has its tools any more, and
@@ -333,59 +355,7 @@ impl Engine {
             self.inner.toolsets.forget_connection(ended);
         }
     }
-
-    /// The values of the secrets that a server needs.
-    async fn values_of(
-        &self,
-        owner: &Owner,
-        server: &ToolServer,
-    ) -> Result<BTreeMap<SecretName, SecretString>, NoValues> {
-        let (mut values, server_name) = (BTreeMap::new(), &server.name);
-        for name in &server.secrets {
-            let id = Secret::id_of(owner, name);
-            let Some(secret) = self.store().record::<Secret>(&Scope::from(owner), id).await? else {
-                return Err(NoValues::Unusable(not_set(server_name, name)));
-            };
-            match self.secret_keys().and_then(|keys| keys.open(&secret)) {
-                Ok(value) => drop(values.insert(name.clone(), value)),
-                Err(error) => {
-                    let why = format!("the MCP server `{server_name}` cannot be connected: {error}");
-                    return Err(NoValues::Unusable(why));
-                }
-            }
-        }
-        Ok(values)
-    }
 }
 
-/// Why there are no values for a server.
-enum NoValues {
-    /// One is not set, or cannot be opened: the server cannot be used.
-    Unusable(String),
-    /// They could not be read.
-    Store(StoreError),
-}
-
-impl From<StoreError> for NoValues {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-/// Why a server cannot be used whose owner has not set a secret.
-pub(crate) fn not_set(server: &str, secret: &SecretName) -> String {
-    format!(
-        "the MCP server `{server}` needs the secret `{secret}` of its user, which is not set: `entourage secrets set \
-         {secret}`, or PUT /v1/secrets/{secret}"
-    )
-}
-
-/// The digest of secrets, by which others are told from them.
-fn digest_of(values: &BTreeMap<SecretName, SecretString>) -> Sha256 {
-    let parts = values.iter().map(|(name, value)| {
-        let value = value.expose_secret();
-        format!("{name} {} {value}\n", value.len())
-    });
-    let all = SecretString::from(parts.collect::<String>());
-    sha256(all.expose_secret())
-}
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,9 @@ use entourage_store::{
     Commit, Committed, Expect, Layered, MemoryStore, Result as StoreResult, Store, StoreLayer, Write,
 };
 use entourage_testkit::quiet;
-use entourage_types::{AgentId, EntityKind, Goal, GoalStatus, Owner, Record, Recurrence, Time, Trigger};
+use entourage_types::{
+    AgentId, EntityKind, Goal, GoalStatus, Owner, Record, Recurrence, ScheduleStatus, Time, Trigger,
+};
 use serde_json::Value;
 
 use crate::secrets::{key, keys, name};
@@ -59,6 +61,12 @@ impl StoreLayer for BehindFirstRead {
     }
 }
 
+/// A client of these rows, behind whose first read another one comes.
+fn twice(rows: &MemoryStore, makes: for<'a> fn(&'a Client) -> futures::future::BoxFuture<'a, ()>) -> Client {
+    let layer = BehindFirstRead { rows: rows.handle(), makes, reads: AtomicUsize::new(0) };
+    node(Arc::new(Layered::new(Arc::new(rows.handle()), layer)))
+}
+
 /// A client of these rows, whose first request of those that count comes right behind another one.
 fn overtaken(
     rows: &MemoryStore,
@@ -91,7 +99,14 @@ async fn an_owner_has_a_thousand_secrets_and_not_one_more_by_two_requests_at_onc
     // One of them may be set again, and another one once there is room.
     client.set_secret(name("s0"), &"other eight characters".into()).await.unwrap();
     client.delete_secret(&name("s0")).await.unwrap();
-    client.set_secret(name("last"), &"of eight characters".into()).await.unwrap();
+    // Who sets it at the same moment as another request, which takes the last place, sets it anew.
+    let twice = twice(&rows, |client| {
+        Box::pin(async {
+            drop(client.set_secret(name("last"), &"of eight characters".into()).await.unwrap())
+        })
+    });
+    let (is_new, _) = twice.set_secret(name("last"), &"other eight characters".into()).await.unwrap();
+    assert!(!is_new);
 }
 
 fn hourly(agent: AgentId) -> NewSchedule {
@@ -140,6 +155,16 @@ async fn an_owner_has_a_thousand_active_schedules_also_where_paused_ones_go_on()
     client.pause_schedule(active[1]).await.unwrap();
     let refused = second().resume_schedule(paused[1]).await;
     assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
+    // Whose resumption another request of the same takes the last place for is done.
+    client.end_schedule(active[2]).await.unwrap();
+    let twice = twice(&rows, |client| {
+        Box::pin(async {
+            let first =
+                client.schedules(None, Some(ScheduleStatus::Paused), Page::default()).await.unwrap()[0].id;
+            client.resume_schedule(first).await.unwrap();
+        })
+    });
+    assert_eq!(twice.resume_schedule(paused[1]).await.unwrap().status, ScheduleStatus::Active);
 }
 
 fn rome() -> NewGoal {
@@ -167,12 +192,9 @@ async fn an_owner_has_ten_thousand_goals_and_not_one_more_by_two_requests_at_onc
     let refused = second.create_goal(rome(), None).await;
     assert!(is_limit(&refused, 10_000, "goals"), "{refused:?}");
     client.delete_goal(first.agent).await.unwrap();
-    let twice = BehindFirstRead {
-        rows: rows.handle(),
-        makes: |client| Box::pin(async { drop(client.create_goal(rome(), Some("once")).await.unwrap()) }),
-        reads: AtomicUsize::new(0),
-    };
-    let twice = node(Arc::new(Layered::new(Arc::new(rows.handle()), twice)));
+    let twice = twice(&rows, |client| {
+        Box::pin(async { drop(client.create_goal(rome(), Some("once")).await.unwrap()) })
+    });
     let last = twice.create_goal(rome(), Some("once")).await.unwrap();
     assert_eq!(client.create_goal(rome(), Some("once")).await.unwrap(), last);
     let refused = client.create_goal(rome(), Some("twice")).await;

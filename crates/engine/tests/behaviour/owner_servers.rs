@@ -152,7 +152,7 @@ fn looking() -> ScriptedModel {
 }
 
 /// A new agent of this owner that is told this.
-async fn told(world: &World, owner: &str, text: &str) -> (Client, Agent) {
+pub(crate) async fn told(world: &World, owner: &str, text: &str) -> (Client, Agent) {
     let client = world.engine().client(Owner::new(owner));
     let kind = world.engine().kinds().iter().next().map(|kind| kind.name.to_string());
     let new = NewAgent { kind, message: Some(text.into()), ..NewAgent::default() };

@@ -132,7 +132,10 @@ async fn a_server_is_connected_for_each_owner_with_their_own_secret() {
     assert_eq!(asked(&world, "ann").await.1[2], "output: bank__elsewhere: {\"n\":1}");
     set_secret(&world, "ann", "wrong_one").await;
     for _ in 0..2 {
-        assert_eq!(asked(&world, "ann").await.1[2], "output!: the MCP server `bank` refused it");
+        assert_eq!(
+            asked(&world, "ann").await.1[2],
+            "output!: the MCP server `bank` cannot be reached now with the secrets of its user"
+        );
     }
     assert_eq!(
         bank.given(),

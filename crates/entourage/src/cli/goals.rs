@@ -342,7 +342,8 @@ mod tests {
     #[test]
     fn the_list_tells_goals_that_need_the_user_from_those_that_go_on() {
         let due = Time::now();
-        let rest = |failed, archived, below| Cause::Rest { failed, error: None, archived, below };
+        let rest =
+            |failed, archived, below| Cause::Rest { failed, error: None, archived, below, more_below: false };
         let asks =
             |about| Cause::Question { question: QuestionId::new(), about, asks: String::new(), due: None };
         for (cause, word) in [

@@ -119,28 +119,33 @@ impl<T: Named> FromStr for IdInput<T> {
 impl<T: Named> IdInput<T> {
     /// Finds the id.
     pub(crate) async fn find(&self, backend: &Backend) -> Result<T> {
+        let named = match self {
+            Self::Name(typed) | Self::Part { typed, .. } => T::by_name(backend, typed).await?,
+            Self::Id(_) | Self::Last => None,
+        };
+        self.find_unless(backend, named).await
+    }
+
+    /// Finds the id, unless what was typed is the name of this one: a whole name means more than a part of an id.
+    async fn find_unless(&self, backend: &Backend, named: Option<T>) -> Result<T> {
+        if let Some(named) = named {
+            return Ok(named);
+        }
         let list = T::LIST;
-        let (digits, typed) = match self {
+        let digits = match self {
             Self::Id(id) => return Ok(*id),
             Self::Last => {
                 return T::last(backend).await?.ok_or_else(|| Failure::usage(T::NONE));
             }
-            Self::Part { digits, typed } => (digits, typed),
+            Self::Part { digits, .. } => digits,
             Self::Name(name) => {
                 let (noun, prefix) = (T::NOUN, T::PREFIX);
-                let unknown = || {
-                    Failure::usage(format!(
-                        "no {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
-                         ({FEWEST} at least), {LAST}, the id that it was given, or the title of its goal; {list}"
-                    ))
-                };
-                return T::by_name(backend, name).await?.ok_or_else(unknown);
+                return Err(Failure::usage(format!(
+                    "no {noun} has the id `{name}`. Give {prefix}_…, its first or last characters \
+                     ({FEWEST} at least), {LAST}, the id that it was given, or the title of its goal; {list}"
+                )));
             }
         };
-        // A whole name means more than a part of an id.
-        if let Some(named) = T::by_name(backend, typed).await? {
-            return Ok(named);
-        }
         let mut meant = T::all(backend).await?;
         meant.retain(|(id, _)| {
             let id = id.to_string();
@@ -159,11 +164,17 @@ impl IdInput<AgentId> {
     /// Finds the agent of a goal where a goal is meant: its title comes first.
     pub(crate) async fn find_goal(&self, backend: &Backend) -> Result<AgentId> {
         let (Self::Name(typed) | Self::Part { typed, .. }) = self else { return self.find(backend).await };
-        match titled(backend, typed).await? {
-            Some(agent) => Ok(agent),
-            None => self.find(backend).await,
-        }
+        let named = match titled(backend, typed).await? {
+            Some(agent) => Some(agent),
+            None => named(backend, typed).await?,
+        };
+        self.find_unless(backend, named).await
     }
+}
+
+/// The agent that its caller gave this name last.
+async fn named(backend: &Backend, name: &str) -> Result<Option<AgentId>> {
+    if no_name(name).is_some() { Ok(None) } else { backend.agent_named(name).await }
 }
 
 /// The agent of the goal of this title.
@@ -234,12 +245,8 @@ impl Named for AgentId {
     const HAS_NAMES: bool = true;
 
     async fn by_name(backend: &Backend, name: &str) -> Result<Option<Self>> {
-        if no_name(name).is_none()
-            && let Some(named) = backend.agent_named(name).await?
-        {
-            return Ok(Some(named));
-        }
-        titled(backend, name).await
+        let named = named(backend, name).await?;
+        if named.is_some() { Ok(named) } else { titled(backend, name).await }
     }
 
     async fn last(backend: &Backend) -> Result<Option<Self>> {

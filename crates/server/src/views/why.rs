@@ -35,8 +35,8 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Process => Cause::Process,
         engine::Cause::Crash { ends } => Cause::Crash { ends },
         engine::Cause::Work => Cause::Work,
-        engine::Cause::Rest { failed, error, archived, below } => {
-            Cause::Rest { failed, error, archived, below }
+        engine::Cause::Rest { failed, error, archived, below, more_below } => {
+            Cause::Rest { failed, error, archived, below, more_below }
         }
         engine::Cause::Deleted => Cause::Deleted,
         engine::Cause::Nothing => Cause::Nothing,

@@ -95,6 +95,7 @@ fn tell_all(agent: &mut Agent, other: AgentId) -> Result<Vec<Write>> {
         failed: Vec::new(),
         put_off: 0,
         shortage: None,
+        held_back: false,
     });
     let proposal = Proposal {
         tool: "dig".to_owned(),

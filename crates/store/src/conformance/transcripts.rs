@@ -99,6 +99,7 @@ pub async fn every_type_of_item_reads_back_unchanged(place: impl Backing) -> Res
                     class: None,
                     error: "it was busy".to_owned(),
                 }],
+                held_back: true,
             })),
         }),
         ItemBody::Context(Context {

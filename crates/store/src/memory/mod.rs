@@ -15,7 +15,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope,
-    ShownStatus, Step, Time, UsageRow, Wakeup, WakeupId,
+    ShownStatus, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -253,6 +253,10 @@ impl Store for MemoryStore {
         let rows = self.rows();
         let seen = rows.runs.iter().any(|row| row.id == run && scope.sees(&row.owner));
         Ok(if seen { rows.steps(run).to_vec() } else { Vec::new() })
+    }
+
+    async fn step(&self, scope: &Scope, run: RunId, key: &StepKey) -> Result<Option<Step>> {
+        Ok(self.steps(scope, run).await?.into_iter().find(|step| step.key == *key))
     }
 
     async fn budget(&self, scope: &Scope, id: &BudgetId) -> Result<Option<Budget>> {

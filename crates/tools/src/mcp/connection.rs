@@ -15,6 +15,7 @@ use rmcp::{
     },
 };
 use secrecy::ExposeSecret;
+use url::Url;
 
 use super::{
     bounded::Bounded,
@@ -36,7 +37,7 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Connects within the configured time.
+    /// Connects within the configured time. The error is the operator's to read: it names the program or the address.
     pub(super) async fn open(settings: &McpSettings) -> Result<Self> {
         let limit = settings.connect_timeout;
         tokio::time::timeout(limit, connect(settings))
@@ -44,8 +45,8 @@ impl Connection {
             .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
             .map_err(|why| {
                 let (name, from) = (&settings.name, described(&settings.transport));
-                let why = Secrets::of(settings).strike(&why);
                 let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
+                let whole = Secrets::of(settings).strike(&whole);
                 // On one line, whatever the server's message is.
                 Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
             })
@@ -143,10 +144,35 @@ async fn connect(settings: &McpSettings) -> Result<Connection, String> {
 }
 
 /// Describes the transport without secrets.
-fn described(transport: &McpTransport) -> &str {
+fn described(transport: &McpTransport) -> String {
     match transport {
-        McpTransport::Command { command, .. } => command,
-        // A query may hold a key.
-        McpTransport::Url { url, .. } => url.split('?').next().unwrap_or(url),
+        McpTransport::Command { command, .. } => command.clone(),
+        McpTransport::Url { url, .. } => match Url::parse(url) {
+            // A query may hold a key, and so may the user's name.
+            Ok(mut address) => {
+                address.set_query(None);
+                address.set_fragment(None);
+                // An address that can have neither has none.
+                let _ = address.set_username("").and_then(|()| address.set_password(None));
+                address.to_string()
+            }
+            Err(_) => "its url is not valid".to_owned(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn an_address_is_described_without_what_may_be_a_secret() {
+        let described =
+            |url: &str| described(&McpTransport::Url { url: url.to_owned(), headers: BTreeMap::new() });
+        assert_eq!(described("https://me:canary@host:81/mcp?key=canary#canary"), "https://host:81/mcp");
+        assert_eq!(described("https://canary@host/mcp"), "https://host/mcp");
+        assert!(!described("me canary@host/mcp").contains("canary"));
     }
 }

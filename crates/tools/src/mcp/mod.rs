@@ -16,6 +16,8 @@ mod placeholders;
 #[cfg(feature = "mcp")]
 mod result;
 #[cfg(feature = "mcp")]
+mod schema;
+#[cfg(feature = "mcp")]
 mod secrets;
 #[cfg(feature = "mcp")]
 mod server;

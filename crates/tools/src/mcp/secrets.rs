@@ -1,6 +1,6 @@
 //! Removes a server's secrets from its messages: some servers repeat what they refuse.
 
-use std::{collections::BTreeSet, fmt, mem};
+use std::{collections::BTreeSet, fmt, mem, ops::Range};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use secrecy::ExposeSecret;
@@ -17,21 +17,13 @@ const SECRET_NAMES: [&str; 9] =
 
 /// What a secret is replaced by.
 const STRUCK: &str = "[secret]";
-/// The keywords of a JSON schema whose words are not the server's own: without them a call could not be checked or made.
-const STRUCTURE: [&str; 7] =
-    ["type", "required", "$ref", "$dynamicRef", "format", "pattern", "dependentRequired"];
-/// The keywords of a JSON schema with schemas by name, which are those of arguments and of other schemas.
-const SCHEMAS: [&str; 5] = ["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"];
-/// The keywords of a JSON schema with values of any form.
-const VALUES: [&str; 5] = ["default", "enum", "const", "examples", "example"];
-
 /// The secrets of one server, in all forms in which it may repeat them.
 #[derive(Clone, Default)]
 pub(super) enum Secrets {
     /// It has none.
     #[default]
     None,
-    /// Finds them in one pass. One may be the beginning of another: the longest is found.
+    /// Finds them in one pass, also where they overlap.
     Some(AhoCorasick),
     /// They are too long to be looked for: every text is struck as a whole.
     TooLong,
@@ -65,7 +57,7 @@ impl Secrets {
         }
         // Secrets may be long, such as keys in PEM: the other kinds are faster, and take more memory.
         let finder = AhoCorasick::builder()
-            .match_kind(MatchKind::LeftmostLongest)
+            .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(words);
         finder.map_or(Self::TooLong, Self::Some)
@@ -74,15 +66,8 @@ impl Secrets {
     /// Removes the secrets from a JSON value of any form.
     pub(super) fn strike_in(&self, value: &mut Value) {
         match value {
-            Value::String(text) => *text = self.strike(text),
             Value::Array(entries) => entries.iter_mut().for_each(|entry| self.strike_in(entry)),
-            Value::Object(fields) => {
-                let struck = |(name, mut field): (String, Value)| {
-                    self.strike_in(&mut field);
-                    (self.strike(&name), field)
-                };
-                *fields = mem::take(fields).into_iter().map(struck).collect::<Map<_, _>>();
-            }
+            Value::Object(fields) => self.strike_in_fields(fields, Self::strike_in),
             Value::Number(number) => {
                 let written = number.to_string();
                 if written.len() < LEAST {
@@ -93,45 +78,55 @@ impl Secrets {
                     *value = Value::String(struck);
                 }
             }
+            Value::String(text) => *text = self.strike(text),
             Value::Null | Value::Bool(_) => {}
         }
     }
 
-    /// Removes the secrets from a JSON schema, which stays what it is: in the names of arguments and in what is said of
-    /// their form no word is a secret, also if it reads like one.
-    pub(super) fn strike_in_schema(&self, schema: &mut Value) {
-        let fields = match schema {
-            Value::Object(fields) => fields,
-            Value::Array(entries) => {
-                return entries.iter_mut().for_each(|entry| self.strike_in_schema(entry));
-            }
-            text => return self.strike_in(text),
+    /// Removes the secrets from the names of fields, and has this remove them from their values.
+    pub(super) fn strike_in_fields(&self, fields: &mut Map<String, Value>, strike: fn(&Self, &mut Value)) {
+        let struck = |(name, mut field): (String, Value)| {
+            strike(self, &mut field);
+            (self.strike(&name), field)
         };
-        for (keyword, field) in fields {
-            match (keyword.as_str(), field) {
-                (keyword, _) if STRUCTURE.contains(&keyword) => {}
-                (keyword, field) if VALUES.contains(&keyword) => self.strike_in(field),
-                (keyword, Value::Object(schemas)) if SCHEMAS.contains(&keyword) => {
-                    schemas.values_mut().for_each(|schema| self.strike_in_schema(schema));
-                }
-                (_, field) => self.strike_in_schema(field),
-            }
-        }
+        *fields = mem::take(fields).into_iter().map(struck).collect();
     }
 
     /// Returns the text without the secrets.
     pub(super) fn strike(&self, text: &str) -> String {
-        match self {
-            Self::None => text.to_owned(),
-            Self::Some(finder) => {
-                let mut struck = String::with_capacity(text.len());
-                finder.replace_all_with(text, &mut struck, |_, _, struck| {
-                    struck.push_str(STRUCK);
-                    true
-                });
-                struck
+        let finder = match self {
+            Self::None => return text.to_owned(),
+            Self::Some(finder) => finder,
+            Self::TooLong => return STRUCK.to_owned(),
+        };
+        let mut spans: Vec<Range<usize>> = Vec::new();
+        // They come in the order in which they end. What overlaps is one span: struck one by one, a part of one would stay.
+        for found in finder.find_overlapping_iter(text) {
+            let mut span = found.range();
+            while let Some(before) = spans.pop_if(|before| before.end > span.start) {
+                span.start = span.start.min(before.start);
             }
-            Self::TooLong => STRUCK.to_owned(),
+            spans.push(span);
+        }
+        let (mut struck, mut from) = (String::with_capacity(text.len()), 0);
+        for span in spans {
+            struck.push_str(&text[from..span.start]);
+            struck.push_str(STRUCK);
+            from = span.end;
+        }
+        struck.push_str(&text[from..]);
+        struck
+    }
+
+    /// Whether a text has a secret that can be told from a name: a word such as `password` may be both.
+    pub(super) fn is_repeated_by_name(&self, name: &str) -> bool {
+        let is_word = |text: &str| text.bytes().all(|c| c.is_ascii_lowercase() || c == b'_');
+        match self {
+            Self::None => false,
+            Self::Some(finder) => {
+                finder.find_overlapping_iter(name).any(|found| !is_word(&name[found.range()]))
+            }
+            Self::TooLong => true,
         }
     }
 }
@@ -173,7 +168,7 @@ fn in_address(address: &str) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap;
 
     use secrecy::SecretString;
@@ -181,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn of_command(args: &[&str], env: &[(&str, &str)]) -> Secrets {
+    pub(in crate::mcp) fn of_command(args: &[&str], env: &[(&str, &str)]) -> Secrets {
         let args = args.iter().map(|&arg| arg.to_owned()).collect();
         let env = env.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
         Secrets::of(&McpSettings::new(
@@ -236,36 +231,18 @@ mod tests {
     }
 
     #[test]
+    fn secrets_that_overlap_are_redacted_together() {
+        let secrets = of_command(&[], &[("A", "xabcdefgh"), ("B", "abcdefghLONGTAIL"), ("C", "defghLON")]);
+        assert_eq!(secrets.strike("a xabcdefghLONGTAIL b"), "a [secret] b");
+        assert_eq!(secrets.strike("xabcdefghxabcdefgh"), "[secret][secret]");
+        assert_eq!(secrets.strike("ü abcdefghLONGTAIL xabcdefgh"), "ü [secret] [secret]");
+    }
+
+    #[test]
     fn a_secret_is_redacted_in_field_names_and_numbers() {
         let mut value = json!({ "canary-1234": [{ "a canary-1234": 1 }], "n": 9_876_543_210_u64 });
         of_command(&[], &[("A", "canary-1234"), ("B", "9876543210")]).strike_in(&mut value);
         assert_eq!(value, json!({ "[secret]": [{ "a [secret]": 1 }], "n": "[secret]" }));
-    }
-
-    #[test]
-    fn what_says_the_form_of_arguments_is_no_secret_also_if_it_reads_like_one() {
-        let env = [("A", "password"), ("B", "properties"), ("C", "description"), ("D", "required")];
-        let secrets = of_command(&[], &[&env[..], &[("E", "canary-1234")]].concat());
-        let mut schema = json!({
-            "type": "object", "required": ["password", "description"], "title": "canary-1234",
-            "properties": {
-                "password": { "type": "string", "format": "password", "description": "not canary-1234" },
-                "description": { "type": "string", "default": "canary-1234", "enum": ["canary-1234", "b"] },
-                "where": { "anyOf": [{ "$ref": "#/$defs/password" }, { "examples": [{ "canary-1234": 1 }] }] },
-            },
-            "$defs": { "password": { "type": ["string", "null"], "x-note": "canary-1234" } },
-        });
-        secrets.strike_in_schema(&mut schema);
-        let struck = json!({
-            "type": "object", "required": ["password", "description"], "title": "[secret]",
-            "properties": {
-                "password": { "type": "string", "format": "password", "description": "not [secret]" },
-                "description": { "type": "string", "default": "[secret]", "enum": ["[secret]", "b"] },
-                "where": { "anyOf": [{ "$ref": "#/$defs/password" }, { "examples": [{ "[secret]": 1 }] }] },
-            },
-            "$defs": { "password": { "type": ["string", "null"], "x-note": "[secret]" } },
-        });
-        assert_eq!(schema, struck);
     }
 
     #[test]

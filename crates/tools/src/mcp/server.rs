@@ -17,6 +17,7 @@ use super::{
     Problem,
     connection::Connection,
     failure::{LostCall, loss, unanswered},
+    schema::RepeatsSecret,
     secrets::Secrets,
     silence::{Calls, ConnectionState},
     tool::{McpTool, Naming},
@@ -132,17 +133,23 @@ impl McpServer {
         let mut naming = Naming::new(&self.settings.name);
         let secrets = self.secrets();
         for listed in listed {
-            if secrets.strike(&listed.name) != listed.name {
-                let message =
-                    "the name of one of its tools repeats a secret. This tool is left out".to_owned();
-                problems.push(Problem { server: self.settings.name.clone(), message });
-                continue;
-            }
-            let tool = McpTool::new(Arc::clone(self), naming.name(&listed.name), listed, secrets);
-            match ArgumentValidator::new(tool.spec()) {
-                Ok(_) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
-                Err(error) => {
-                    let message = format!("{error}. This tool is left out");
+            let made = if secrets.strike(&listed.name) == listed.name {
+                let name = naming.name(&listed.name);
+                let tool = McpTool::new(Arc::clone(self), name.clone(), listed, secrets);
+                tool.map_err(|RepeatsSecret| {
+                    format!("the form of the arguments of `{name}` repeats a secret")
+                })
+            } else {
+                Err("the name of one of its tools repeats a secret".to_owned())
+            };
+            let checked = made.and_then(|tool| match ArgumentValidator::new(tool.spec()) {
+                Ok(_) => Ok(tool),
+                Err(error) => Err(error.to_string()),
+            });
+            match checked {
+                Ok(tool) => tools.push(Arc::new(tool) as Arc<dyn Tool>),
+                Err(why) => {
+                    let message = format!("{why}. This tool is left out");
                     problems.push(Problem { server: self.settings.name.clone(), message });
                 }
             }
@@ -159,6 +166,12 @@ impl McpServer {
         }
     }
 
+    /// What an agent reads when the server cannot be reached: how it is reached is the operator's alone.
+    fn away(&self, error: &Error) -> Error {
+        tracing::warn!(server = self.settings.name, "{error}");
+        Error::Failed(format!("the MCP server `{}` cannot be reached now", self.settings.name))
+    }
+
     /// Calls a tool. If the connection turns out to be lost, repeats the call once on a new one, but only if
     /// the call is repeatable or the server never received it. Dropping the future tells the server to stop.
     pub(super) async fn call(
@@ -172,7 +185,7 @@ impl McpServer {
         params.meta.get_or_insert_default().insert(KEY.to_owned(), key.to_string().into());
         let mut again = false;
         loop {
-            let (peer, number) = self.peer().await?;
+            let (peer, number) = self.peer().await.map_err(|error| self.away(&error))?;
             let under_way = self.calls.begin(number);
             let answer = peer.call_tool_once(params.clone()).await;
             under_way.end();

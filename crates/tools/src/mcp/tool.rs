@@ -7,7 +7,7 @@ use entourage_types::{Owner, ToolSpec};
 use rmcp::model::ToolAnnotations;
 use serde_json::{Value, json};
 
-use super::{result::outcome, secrets::Secrets, server::McpServer};
+use super::{result::outcome, schema::RepeatsSecret, secrets::Secrets, server::McpServer};
 use crate::{Caller, Context, Effect, Outcome, Result, Tool, parse, tool::NAME_CHARS};
 
 /// A tool of an MCP server.
@@ -21,12 +21,15 @@ pub(super) struct McpTool {
 
 impl McpTool {
     /// A tool as its server lists it, without the secrets that the server repeats in its texts.
+    ///
+    /// # Errors
+    /// [`RepeatsSecret`] if there is one where it cannot be struck out.
     pub(super) fn new(
         server: Arc<McpServer>,
         name: String,
         listed: rmcp::model::Tool,
         secrets: &Secrets,
-    ) -> Self {
+    ) -> std::result::Result<Self, RepeatsSecret> {
         let hints = listed.annotations.unwrap_or_default();
         let effect = class_of(&hints);
         let description = listed.description.or(listed.title.map(Into::into)).unwrap_or_default();
@@ -35,9 +38,9 @@ impl McpTool {
         // A server may omit it, but some providers refuse a schema without `properties`.
         parameters.entry("properties").or_insert_with(|| json!({}));
         let mut parameters = Value::Object(parameters);
-        secrets.strike_in_schema(&mut parameters);
+        secrets.strike_in_schema(&mut parameters)?;
         let spec = ToolSpec::new(name, description, parameters);
-        Self { server, remote: listed.name.into_owned(), spec, effect }
+        Ok(Self { server, remote: listed.name.into_owned(), spec, effect })
     }
 
     pub(super) fn spec(&self) -> &ToolSpec {

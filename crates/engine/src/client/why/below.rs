@@ -1,31 +1,57 @@
 //! What is below an agent at rest: how much of it is at work, and what does not go on.
 
+use std::collections::HashMap;
+
 use entourage_store::{AgentQuery, Page};
 use entourage_types::{Agent, AgentId, WaitingOn};
 
 use super::{Cause, Client};
 use crate::Result;
 
-/// At how many agents of a tree that have something to do is looked, beside the first one that waits for a person: it is
-/// named however many there are.
+/// At how many agents of a tree that have something to do is looked; of those that wait for an answer or are paused, at as
+/// many more, so that one of them is named also in a larger tree.
 const LOOKED_AT: u32 = 1_000;
 /// For what of a person an agent waits.
 const FOR_A_PERSON: [WaitingOn; 2] = [WaitingOn::User, WaitingOn::Resume];
 
+/// What is below an agent at rest.
+pub(super) struct Below {
+    /// How many agents are at work.
+    pub(super) at_work: u64,
+    /// Whether there may be more: the tree has more agents than are looked at.
+    pub(super) may_be_more: bool,
+    /// The agent that does not go on.
+    pub(super) still: Option<Agent>,
+}
+
+/// What was found out of the agents of a tree, so that each is looked at once.
+struct Looked {
+    top: Agent,
+    /// Whether each is below the top.
+    is_below: HashMap<AgentId, bool>,
+    standing: HashMap<AgentId, Standing>,
+}
+
 impl Client {
     /// How many agents below an agent at rest are at work, and the one that does not go on: one that needs a person
     /// comes before what ends by itself.
-    pub(super) async fn below(&self, top: &Agent) -> Result<(u64, Option<Agent>)> {
-        let page = Page { limit: LOOKED_AT, ..Page::default() };
+    pub(super) async fn below(&self, top: &Agent) -> Result<Below> {
+        // The top is below nobody of those above it.
+        let is_below = HashMap::from([(top.id, false)]);
+        let mut looked = Looked { top: top.clone(), is_below, standing: HashMap::new() };
+        // One more tells whether there are more.
+        let page = Page { limit: LOOKED_AT + 1, ..Page::default() };
         let active = AgentQuery { root: Some(top.root), active: true, page, ..AgentQuery::default() };
-        let (mut at_work, mut first) = (0, self.needs_a_person(top, &active).await?.map(|agent| (0, agent)));
-        for agent in self.engine.store().agents(&self.scope, active).await? {
-            if !self.is_below(&agent, top.id).await? {
+        let first = self.needs_a_person(&mut looked, &active).await?;
+        let mut agents = self.engine.store().agents(&self.scope, active).await?;
+        let may_be_more = agents.len() > LOOKED_AT as usize;
+        agents.truncate(LOOKED_AT as usize);
+        let (mut at_work, mut first) = (0, first.map(|agent| (0, agent)));
+        for agent in agents {
+            if !self.is_below(&mut looked, &agent).await? {
                 continue;
             }
-            let is_at_work = self.engine.inner.activations.is_at_work(agent.id);
-            let cause = if is_at_work { Cause::Work } else { self.cause(&agent).await?.0 };
-            match standing(&cause) {
+            match self.standing(&mut looked, &agent).await? {
                 Standing::AtWork => at_work += 1,
                 Standing::Still(urgency) if first.as_ref().is_none_or(|(least, _)| urgency < *least) => {
                     first = Some((urgency, agent));
@@ -33,16 +59,16 @@ impl Client {
                 Standing::Still(_) | Standing::NamedElsewhere => {}
             }
         }
-        Ok((at_work, first.map(|(_, agent)| agent)))
+        Ok(Below { at_work, may_be_more, still: first.map(|(_, agent)| agent) })
     }
 
     /// The first agent below another one that waits for a person, of those of a query.
-    async fn needs_a_person(&self, top: &Agent, all: &AgentQuery) -> Result<Option<Agent>> {
+    async fn needs_a_person(&self, looked: &mut Looked, all: &AgentQuery) -> Result<Option<Agent>> {
         for waiting_on in FOR_A_PERSON {
             let query = AgentQuery { waiting_on: Some(waiting_on), ..all.clone() };
             for agent in self.engine.store().agents(&self.scope, query).await? {
-                if self.is_below(&agent, top.id).await?
-                    && matches!(standing(&self.cause(&agent).await?.0), Standing::Still(0))
+                if self.is_below(looked, &agent).await?
+                    && matches!(self.standing(looked, &agent).await?, Standing::Still(0))
                 {
                     return Ok(Some(agent));
                 }
@@ -51,19 +77,46 @@ impl Client {
         Ok(None)
     }
 
-    async fn is_below(&self, agent: &Agent, top: AgentId) -> Result<bool> {
-        let mut parent = agent.parent;
-        while let Some(above) = parent {
-            if above == top {
-                return Ok(true);
-            }
-            parent = self.engine.store().agent(&self.scope, above).await?.and_then(|above| above.parent);
+    async fn standing(&self, looked: &mut Looked, agent: &Agent) -> Result<Standing> {
+        if let Some(known) = looked.standing.get(&agent.id) {
+            return Ok(*known);
         }
-        Ok(false)
+        let is_at_work = self.engine.inner.activations.is_at_work(agent.id);
+        let cause = if is_at_work { Cause::Work } else { self.cause(agent).await?.0 };
+        let standing = standing(&cause);
+        looked.standing.insert(agent.id, standing);
+        Ok(standing)
+    }
+
+    /// Whether an agent of the tree is below the top. Agents above it are read once for all.
+    async fn is_below(&self, looked: &mut Looked, agent: &Agent) -> Result<bool> {
+        if looked.top.id == looked.top.root {
+            return Ok(agent.id != looked.top.id);
+        }
+        let (mut passed, mut at, mut parent) = (Vec::new(), agent.id, agent.parent);
+        let is_below = loop {
+            if let Some(known) = looked.is_below.get(&at) {
+                break *known;
+            }
+            passed.push(at);
+            match parent {
+                Some(above) if above == looked.top.id => break true,
+                Some(above) if looked.is_below.contains_key(&above) => at = above,
+                Some(above) => {
+                    parent =
+                        self.engine.store().agent(&self.scope, above).await?.and_then(|above| above.parent);
+                    at = above;
+                }
+                None => break false,
+            }
+        };
+        looked.is_below.extend(passed.into_iter().map(|passed| (passed, is_below)));
+        Ok(is_below)
     }
 }
 
 /// How an agent stands that has something to do.
+#[derive(Clone, Copy)]
 enum Standing {
     AtWork,
     /// It does not go on; the least number is named first.

@@ -101,6 +101,8 @@ pub enum Cause {
         /// How many agents below it are at work. The next link of the chain, if there is one, is an agent below it
         /// that does not go on.
         below: u64,
+        /// Whether there may be more at work: its tree has more agents than are looked at.
+        more_below: bool,
     },
     /// It was deleted.
     Deleted,
@@ -237,15 +239,17 @@ impl Cause {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")
             }
             Self::Work => "is at work".to_owned(),
-            Self::Rest { failed, error, archived, below } => {
+            Self::Rest { failed, error, archived, below, more_below } => {
                 let (rests, itself) = match archived {
                     true => ("takes nothing up, because its goal is archived", ""),
                     false => ("has nothing to do", " itself"),
                 };
-                let rests = match below {
-                    0 => rests.to_owned(),
-                    1 => format!("{rests}{itself}; 1 agent below it is at work"),
-                    below => format!("{rests}{itself}; {below} agents below it are at work"),
+                let rests = match (below, more_below) {
+                    (0, _) => rests.to_owned(),
+                    (1, false) => format!("{rests}{itself}; 1 agent below it is at work"),
+                    (1, true) => format!("{rests}{itself}; at least 1 agent below it is at work"),
+                    (_, false) => format!("{rests}{itself}; {below} agents below it are at work"),
+                    (_, true) => format!("{rests}{itself}; at least {below} agents below it are at work"),
                 };
                 match failed {
                     None => rests,

@@ -33,7 +33,8 @@ impl FailedTries {
         let due = Time::from_micros(0);
         let (said, failed) = (Vec::new(), Vec::new());
         let (error, shortage) = (String::new(), None);
-        let kept = Retry { due, error, models_failed: 0, said, spent: 0, failed, put_off: 0, shortage };
+        let (models_failed, spent, put_off, held_back) = (0, 0, 0, false);
+        let kept = Retry { due, error, models_failed, said, spent, failed, put_off, shortage, held_back };
         Self { kept, made: 0 }
     }
 
@@ -101,7 +102,10 @@ impl Run<'_> {
 
     /// Returns the row of a call that is tried again.
     pub(super) fn retry_step(&self, key: &StepKey, tries: &FailedTries) -> Step {
-        let step = self.steps.row(key.clone(), StepState::Retry(tries.kept.clone()), self.engine.now());
+        let kept = &tries.kept;
+        let held_back = kept.held_back || kept.shortage.is_none() && kept.failed.is_empty();
+        let kept = Retry { held_back, ..kept.clone() };
+        let step = self.steps.row(key.clone(), StepState::Retry(kept), self.engine.now());
         Step { attempt: tries.made, ..step }
     }
 

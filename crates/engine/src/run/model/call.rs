@@ -183,7 +183,7 @@ impl Run<'_> {
             let error = match answer {
                 Ok(reply) => {
                     self.let_pass(&mut beside, &reply).await?;
-                    let asked = Asked { failed: tries.kept.failed, ..asked };
+                    let asked = Asked { failed: tries.kept.failed, held_back: tries.kept.held_back, ..asked };
                     return Ok(Answered { reply, asked, attempts: tries.made + 1 });
                 }
                 Err(error) => error,

@@ -40,6 +40,7 @@ impl Run<'_> {
             first_token: None,
             gate_ms: 0,
             failed: Vec::new(),
+            held_back: false,
         };
         Ok((Request { priority, owner: Some(self.agent.owner.clone()), ..request }, asked))
     }
@@ -68,6 +69,7 @@ impl Run<'_> {
             first_token: None,
             gate_ms: 0,
             failed: Vec::new(),
+            held_back: false,
         }
     }
 

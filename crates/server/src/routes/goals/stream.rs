@@ -10,8 +10,10 @@ use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
 use entourage_types::{
-    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, Status, Step, StepKey, StepStatus, TaskId,
+    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, RunId, Status, Step, StepKey, StepState,
+    StepStatus, TaskId, Time,
 };
+use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
@@ -114,10 +116,7 @@ async fn follow(
     };
     let unread =
         latest.iter().filter(|message| !message.processed).map(|message| message.id.clone()).collect();
-    let mut renderer = ThreadRenderer::new(of.clone());
-    // What fails now was shown, and is over with the next attempt.
-    let agent = client.agent(of.agent).await?;
-    thread_messages::failing(&client, &agent, &mut renderer).await?;
+    let renderer = ThreadRenderer::new(of.clone());
     let thread =
         Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
     Ok(streamed(thread, opened, served.heartbeat, ended(caller.until, served)))
@@ -219,23 +218,27 @@ impl Thread {
         Ok(match body {
             EventBody::Item { item: Some(item), .. } => {
                 self.lead(Lead::Before(item.seq)).await?;
+                let mut changes = self.renderer.item(&item);
                 if is_stop(&item) {
-                    // What failed of it may have been shown before this stream began.
-                    let step = self.client.failing_step(item.run).await?;
-                    step.as_ref().and_then(thread_messages::failed).map(|it| self.renderer.failing(&it));
+                    // Failed attempts before that no longer matter.
+                    changes.extend(self.overcome(item.run, at).await?);
                 }
-                self.renderer.item(&item)
+                changes
             }
             EventBody::Question { question } => {
-                self.lead(Lead::Turn(question.call)).await?;
+                self.lead(Lead::Call(question.call)).await?;
                 self.renderer.question(&question).into_iter().collect()
             }
             EventBody::Step { run, key: StepKey::Tool(call), state: StepStatus::Done, .. } => {
-                self.lead(Lead::Turn(call)).await?;
+                self.lead(Lead::Call(call)).await?;
                 // If its output has joined the transcript by now, the item is about to tell it.
                 let step = self.client.call_ahead(run, call).await?;
                 let ended = |step: &Step| Some(self.renderer.ended(step.output()?, step.updated));
                 step.as_ref().and_then(ended).unwrap_or_default()
+            }
+            // What was said of failed attempts is over: the call waits for something else.
+            EventBody::Step { run, key: StepKey::Model(_), lacks_budget: true, .. } => {
+                self.overcome(run, at).await?.into_iter().collect()
             }
             EventBody::Step {
                 run,
@@ -245,6 +248,7 @@ impl Thread {
                 attempt,
                 class,
                 error,
+                lacks_budget: false,
             } => {
                 let (Some(due), Some(error)) = (due, error) else { return Ok(Vec::new()) };
                 let attempt = attempt.unwrap_or_default();
@@ -259,47 +263,72 @@ impl Thread {
         })
     }
 
-    /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it.
+    /// The end of what was said of the failed attempts of a run that makes its call later, or not at all.
+    async fn overcome(&self, run: RunId, at: Time) -> Result<Option<Change>, Error> {
+        let step = self.client.retried_turn(run).await?;
+        Ok(step.and_then(|step| match step.state {
+            StepState::Retry(retry) => self.renderer.overcome(run, &retry.failed, retry.held_back, at),
+            _ => None,
+        }))
+    }
+
+    /// Has the renderer know the calls that are open where the stream begins: those of the last turn before it, and what
+    /// their code has made.
     async fn lead(&mut self, lead: Lead) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_lead, true) {
             return Ok(());
         }
-        let mut from = match lead {
-            Lead::Before(seq) => seq,
-            Lead::Turn(_) => self.client.agent(self.of.agent).await?.items,
+        let (mut from, mut wanted) = match lead {
+            Lead::Before(seq) => (seq, None),
+            Lead::Call(call) => (self.client.agent(self.of.agent).await?.items, Some(call)),
         };
-        let is_first = |item: &Item| match (&item.body, &lead) {
-            (ItemBody::Turn(_), Lead::Before(_)) => true,
-            (ItemBody::Turn(turn), Lead::Turn(call)) => turn.calls.iter().any(|made| made.id == *call),
-            _ => false,
-        };
-        let is_before = matches!(lead, Lead::Before(_));
+        // What follows the turn of a call is about to come.
+        let is_before = wanted.is_none();
         let mut known: Vec<Item> = Vec::new();
-        loop {
+        let mut is_found = false;
+        while !is_found {
             let part =
                 ItemQuery { before: Some(from), bytes: BYTES, ..ItemQuery::of(self.of.agent, 0, BEFORE) };
             let part = self.client.transcript_part(part).await?;
             let Some(first) = part.first() else { break };
             from = first.seq;
-            let turn = part.iter().rposition(is_first);
-            // What follows the turn of a call is about to come.
-            let is_used =
-                |item: &Item| is_first(item) || is_before && matches!(item.body, ItemBody::Output(_));
-            let used = part.into_iter().skip(turn.unwrap_or(0)).filter(is_used).map(without_text);
-            known = used.chain(known).collect();
-            if turn.is_some() {
-                break;
+            for item in part.into_iter().rev() {
+                is_found = match (&item.body, &mut wanted) {
+                    (ItemBody::Turn(_), None) => true,
+                    (ItemBody::Turn(turn), Some(call)) => turn.calls.iter().any(|made| made.id == *call),
+                    (ItemBody::SubCalls(made), Some(call)) => {
+                        // No turn has a call that code made: it has the one whose code that was.
+                        if made.calls.iter().any(|made| made.id == *call) {
+                            *call = made.of;
+                        }
+                        false
+                    }
+                    _ => false,
+                };
+                let is_used = is_found
+                    || matches!(item.body, ItemBody::SubCalls(_))
+                    || is_before && matches!(item.body, ItemBody::Output(_));
+                if is_used {
+                    known.push(without_text(item));
+                }
+                if is_found {
+                    break;
+                }
             }
         }
-        known.iter().for_each(|item| drop(self.renderer.item(item)));
+        known.iter().rev().for_each(|item| drop(self.renderer.item(item)));
         Ok(())
     }
 }
 
-/// An item without what a call returned: that it has ended is enough.
+/// An item without what a call returned, or what code has given its calls: that they were made and have ended is enough.
 fn without_text(item: Item) -> Item {
     let body = match item.body {
         ItemBody::Output(output) => ItemBody::Output(Output { text: String::new(), details: None, ..output }),
+        ItemBody::SubCalls(mut made) => {
+            made.calls.iter_mut().for_each(|call| call.arguments = Value::Null);
+            ItemBody::SubCalls(made)
+        }
         body => body,
     };
     Item { body, ..item }
@@ -309,6 +338,6 @@ fn without_text(item: Item) -> Item {
 enum Lead {
     /// The item with this number.
     Before(u64),
-    /// Something about this call.
-    Turn(CallId),
+    /// Something about this call, which a turn or code has made.
+    Call(CallId),
 }

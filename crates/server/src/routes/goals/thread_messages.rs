@@ -191,7 +191,7 @@ pub(super) async fn page(
         ended.flatten().for_each(|change| shown.update(change));
     }
     if before.is_none() {
-        if let Some(failing) = failing(client, &agent, &mut renderer).await? {
+        if let Some(failing) = failing(client, &agent, &renderer).await? {
             shown.put(Change::Message(failing));
         }
         unread.into_iter().for_each(|message| shown.add(message));
@@ -212,23 +212,27 @@ pub(super) const fn is_turn(item: &Item) -> bool {
 }
 
 /// The message about the attempt that failed last, while the next one is waited for.
-pub(super) async fn failing(
+async fn failing(
     client: &Client,
     agent: &Agent,
-    renderer: &mut ThreadRenderer,
+    renderer: &ThreadRenderer,
 ) -> Result<Option<ThreadMessageView>, Error> {
     if agent.waiting_on != Some(WaitingOn::Retry) {
         return Ok(None);
     }
     let last = Rows { newest_first: true, limit: 1, ..Rows::default() };
     let Some(run) = client.runs(agent.id, last).await?.pop() else { return Ok(None) };
-    let step = client.failing_step(run.id).await?;
+    let step = client.retried_turn(run.id).await?;
     Ok(step.as_ref().and_then(failed).map(|failing| renderer.failing(&failing)))
 }
 
-/// The attempt that failed last, if a step is followed by another one.
-pub(super) fn failed(step: &Step) -> Option<Failing<'_>> {
+/// The attempt that failed last, if a step is followed by another one. A call that waits for room in a budget has not
+/// failed.
+fn failed(step: &Step) -> Option<Failing<'_>> {
     let StepState::Retry(retry) = &step.state else { return None };
+    if retry.shortage.is_some() {
+        return None;
+    }
     Some(Failing {
         run: step.run,
         attempt: step.attempt,

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use entourage_types::{
-    About, Author, CallId, Failed, FailureClass, Item, ItemBody, Notice, NoticeCode, Output, Question,
-    QuestionStatus, RunId, StopReason, Time, ToolCall, Turn, tool_names,
+    About, Author, CallId, Failed, FailedTry, FailureClass, Item, ItemBody, Notice, NoticeCode, Output,
+    Question, QuestionId, QuestionStatus, RunId, StopReason, Time, ToolCall, Turn, tool_names,
 };
 use serde_json::Value;
 
@@ -36,8 +36,10 @@ pub(crate) struct ThreadRenderer {
     of: Agentable,
     /// The activities that have not ended.
     open: HashMap<CallId, ThreadMessageView>,
-    /// The run whose failures were shown last, and the failures.
-    failing: Option<(RunId, Failed)>,
+    /// The calls that code has made, with the call whose code made them: no activity of theirs is shown.
+    made_by: HashMap<CallId, CallId>,
+    /// The open questions about the calls with activities, and about those that their code has made.
+    asked: HashMap<CallId, Vec<QuestionId>>,
 }
 
 /// A failed attempt at a model call, which is followed by another.
@@ -53,7 +55,7 @@ pub(crate) struct Failing<'a> {
 
 impl ThreadRenderer {
     pub(crate) fn new(of: Agentable) -> Self {
-        Self { of, open: HashMap::new(), failing: None }
+        Self { of, open: HashMap::new(), made_by: HashMap::new(), asked: HashMap::new() }
     }
 
     /// Whether the use of a tool has not ended.
@@ -75,11 +77,12 @@ impl ThreadRenderer {
             }
             ItemBody::Turn(turn) => self.turn(item, turn),
             ItemBody::Output(output) => self.output(item, output),
-            // The person who stopped it knows; failed attempts before that no longer matter.
-            ItemBody::Notice(_) if is_stop(item) => {
-                let failing = self.failing.take().filter(|(run, _)| *run == item.run);
-                failing.map(|(_, failed)| self.overcome(item, failed)).into_iter().collect()
+            ItemBody::SubCalls(made) => {
+                self.made_by.extend(made.calls.iter().map(|call| (call.id, made.of)));
+                Vec::new()
             }
+            // The person who stopped it knows.
+            ItemBody::Notice(_) if is_stop(item) => Vec::new(),
             ItemBody::Notice(notice) => match notice.code {
                 NoticeCode::Ended(reason) => vec![Change::Message(self.failed(item, reason, notice))],
                 _ => Vec::new(),
@@ -90,14 +93,13 @@ impl ThreadRenderer {
 
     /// The message about an attempt that failed and is followed by another: one for each run, which changes with each
     /// attempt (S4-R107, R108).
-    pub(crate) fn failing(&mut self, failing: &Failing<'_>) -> ThreadMessageView {
+    pub(crate) fn failing(&self, failing: &Failing<'_>) -> ThreadMessageView {
         let Failing { run, attempt, error, class, due, at } = failing;
         let content = match attempt {
             0 => format!("Its model was not asked yet ({error}). It is asked at {due}."),
             _ => format!("Attempt {attempt} failed ({error}). The next one is made at {due}."),
         };
         let failed = Failed { class: class.unwrap_or(FailureClass::Other), attempts: *attempt };
-        self.failing = Some((*run, failed));
         let metadata = Metadata::of_failure(Some(failed), Some(*due));
         ThreadMessageView { metadata, ..self.text(error_id(*run), Source::Error, content, *at) }
     }
@@ -114,31 +116,34 @@ impl ThreadRenderer {
         ThreadMessageView { metadata, ..self.text(error_id(item.run), Source::Error, content, item.at) }
     }
 
-    /// What a question about a call of the agent changes.
+    /// What a question about a call of the agent changes, or about one that the code of a call has made.
     pub(crate) fn question(&mut self, question: &Question) -> Option<Change> {
         if question.agent != self.of.agent || question.about == About::Information {
             return None;
         }
-        let is_open = question.status == QuestionStatus::Open;
-        let activity = self.open.get_mut(&question.call)?;
-        activity.metadata.status =
-            Some(if is_open { ActivityStatus::AwaitingUser } else { ActivityStatus::Running });
-        activity.metadata.question_id = is_open.then_some(question.id);
+        let call = self.made_by.get(&question.call).copied().unwrap_or(question.call);
+        let activity = self.open.get_mut(&call)?;
+        let asked = self.asked.entry(call).or_default();
+        asked.retain(|id| *id != question.id);
+        if question.status == QuestionStatus::Open {
+            asked.push(question.id);
+        }
+        // Code may have made several calls that wait for answers.
+        activity.metadata.question_id = asked.first().copied();
+        activity.metadata.status = Some(match asked.is_empty() {
+            true => ActivityStatus::Running,
+            false => ActivityStatus::AwaitingUser,
+        });
         activity.updated_at = question.updated;
         Some(Change::Message(activity.clone()))
     }
 
     fn turn(&mut self, item: &Item, turn: &Turn) -> Vec<Change> {
-        let failed = turn.asked.as_ref().map_or(&[][..], |asked| &asked.failed);
         let mut changes = Vec::new();
-        // An attempt that was put off has not failed.
-        let put_off = self.failing.take().filter(|(run, _)| *run == item.run).map(|(_, failed)| failed);
-        let failed = failed.last().map(|last| {
-            let attempts = u32::try_from(failed.len()).unwrap_or(u32::MAX);
-            Failed { class: last.class.unwrap_or(FailureClass::Other), attempts }
-        });
-        // The attempt that succeeded ends what the others said.
-        changes.extend(failed.or(put_off).map(|failed| self.overcome(item, failed)));
+        if let Some(asked) = &turn.asked {
+            // The attempt that succeeded ends what the others said.
+            changes.extend(self.overcome(item.run, &asked.failed, asked.held_back, item.at));
+        }
         for call in turn.calls.iter().filter(|call| is_activity(&call.tool)) {
             let activity = self.activity(call, item.at);
             changes.push(Change::ToolStart(ToolStartView::of(call)));
@@ -148,11 +153,23 @@ impl ThreadRenderer {
         changes
     }
 
-    /// The message about the failures of a run once more: they are over.
-    fn overcome(&self, item: &Item, failed: Failed) -> Change {
-        let gone = self.text(error_id(item.run), Source::Error, String::new(), item.at);
+    /// The message about the failed attempts of a run once more, if there was one: they are over.
+    pub(crate) fn overcome(
+        &self,
+        run: RunId,
+        failed: &[FailedTry],
+        held_back: bool,
+        at: Time,
+    ) -> Option<Change> {
+        let last = failed.last();
+        if last.is_none() && !held_back {
+            return None;
+        }
+        let class = last.and_then(|last| last.class).unwrap_or(FailureClass::Other);
+        let failed = Failed { class, attempts: u32::try_from(failed.len()).unwrap_or(u32::MAX) };
         let metadata = Metadata { resolved: Some(true), ..Metadata::of_failure(Some(failed), None) };
-        Change::Message(ThreadMessageView { metadata, ..gone })
+        let gone = self.text(error_id(run), Source::Error, String::new(), at);
+        Some(Change::Message(ThreadMessageView { metadata, ..gone }))
     }
 
     fn output(&mut self, item: &Item, output: &Output) -> Vec<Change> {
@@ -173,6 +190,8 @@ impl ThreadRenderer {
     /// comes first.
     pub(crate) fn ended(&mut self, output: &Output, at: Time) -> Vec<Change> {
         let Some(mut activity) = self.open.remove(&output.call) else { return Vec::new() };
+        self.asked.remove(&output.call);
+        self.made_by.retain(|_, maker| *maker != output.call);
         activity.metadata.status =
             Some(if output.error { ActivityStatus::Failed } else { ActivityStatus::Completed });
         activity.metadata.question_id = None;
