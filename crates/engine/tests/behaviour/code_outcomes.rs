@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use entourage_engine::{Cause, Why};
 use entourage_store::Page;
 use entourage_testkit::{Faults, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
@@ -209,7 +210,6 @@ async fn an_address_that_a_tool_gave_code_and_one_without_private_data_need_no_a
 /// Each link of the chain is one that a person can do something about.
 #[tokio::test]
 async fn who_asks_why_code_waits_is_told_of_its_agent_and_of_what_that_waits_for() {
-    use entourage_engine::Cause;
     let code: Body = |code| {
         let child = code.fork("ask someone");
         code.wait(child).map(|output| output.text)
@@ -219,10 +219,10 @@ async fn who_asks_why_code_waits_is_told_of_its_agent_and_of_what_that_waits_for
     let asked = world.question(root.id).await;
     world.asleep(&root).await;
     let why = async || world.client().why(root.id).await.unwrap();
-    let why = eventually("both wait", why, |why| why.chain().len() == 2).await;
+    let asks = |why: &Why| matches!(why.cause(), Cause::Question { question, .. } if *question == asked.id);
+    let why = eventually("both wait", why, asks).await;
     let chain = why.chain();
     let task = world.client().tasks(Some(root.id), None, Page::default()).await.unwrap().remove(0);
     assert_eq!((chain[0].agent, &chain[0].cause), (root.id, &Cause::Task { task: task.id }));
-    assert_eq!(chain[1].agent, asked.agent);
-    assert!(matches!(&chain[1].cause, Cause::Question { question, .. } if *question == asked.id), "{why:?}");
+    assert_eq!((chain.len(), chain[1].agent), (2, asked.agent));
 }
