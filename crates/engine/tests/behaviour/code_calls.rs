@@ -6,25 +6,37 @@ use std::sync::{
 };
 
 use async_trait::async_trait;
-use entourage_llm::{Message, Script, ScriptedModel};
+use entourage_llm::{Error as ModelError, Message, Script, ScriptedModel};
 use entourage_testkit::{World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
-use entourage_types::{Action, Answer, ApprovalRule, Kind, Status, ToolSpec, Verdict, WaitingOn};
+use entourage_types::{Action, Agent, Answer, ApprovalRule, Kind, Status, ToolSpec, Verdict, WaitingOn};
 use serde_json::{Value, json};
 
 use crate::kit::{
     Code, CodeTool, Effects, TestTool, Waits, WorldExt, bare, eventually, first_tools, one_kind,
 };
 
-type Body = fn(&mut Code) -> Result<String, Waits>;
+pub(crate) type Body = fn(&mut Code) -> Result<String, Waits>;
 
-async fn world(code: Body, change: impl FnOnce(&mut Kind)) -> World {
+/// A world of one kind, whose model runs the code at `Go.`; agents that read something else do that, ask or fail.
+pub(crate) async fn world(code: Body, change: impl FnOnce(&mut Kind)) -> World {
     with_tools(code, first_tools(), change).await
 }
 
-async fn with_tools(code: Body, tools: Toolbox, change: impl FnOnce(&mut Kind)) -> World {
-    let model = ScriptedModel::deciding(|request| {
+/// The same with these tools.
+pub(crate) async fn with_tools(code: Body, tools: Toolbox, change: impl FnOnce(&mut Kind)) -> World {
+    let tools = tools.with(CodeTool::new(move |run, _| code(run)));
+    World::builder(mind()).tools(tools).kinds(one_kind(change)).start().await
+}
+
+/// The model of these worlds.
+pub(crate) fn mind() -> ScriptedModel {
+    ScriptedModel::deciding(|request| {
         Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "fail" => {
+                let (model, cause) = ("a model".to_owned(), "it will not".to_owned());
+                return Some(Err(ModelError::Refused { model, cause }));
+            }
             Some(Message::User(text)) if text == "Go." => Script::call("code", json!({})),
             Some(Message::User(text)) if text.starts_with("ask") => {
                 Script::call("ask_user", json!({ "question": "Which?" }))
@@ -33,13 +45,11 @@ async fn with_tools(code: Body, tools: Toolbox, change: impl FnOnce(&mut Kind)) 
             Some(Message::Output { text, .. }) => Script::text(format!("({text})")),
             other => Script::text(format!("unexpected {other:?}")),
         }))
-    });
-    let tools = tools.with(CodeTool::new(move |run, _| code(run)));
-    World::builder(model).tools(tools).kinds(one_kind(change)).start().await
+    })
 }
 
 /// What the code's call returned to the model, and the whole transcript.
-async fn run(world: &World) -> (String, Vec<String>) {
+pub(crate) async fn run(world: &World) -> (String, Vec<String>) {
     let root = world.ask("Go.").await;
     world.ended(root.id).await;
     let lines = plain(&world.client().items(root.id, 0, 1_000).await.unwrap());
@@ -93,7 +103,7 @@ async fn a_model_reads_what_the_code_returned_and_nothing_of_its_calls() {
 }
 
 #[tokio::test]
-async fn code_reads_that_a_question_was_declined_and_that_an_agent_failed() {
+async fn code_reads_that_a_question_was_declined_and_that_a_fork_was_refused() {
     let code: Body = |code| {
         let asked = code.ask("Which?")?;
         let wrong = code.call("fork", json!({ "prompt": "A", "kind": "nobody" }));
@@ -170,6 +180,11 @@ async fn what_code_does_not_wait_for_ends_with_it() {
     let world = world(code, |_| {}).await;
     let (output, lines) = run(&world).await;
     assert_eq!(output, "output: did A");
+    let all = async || world.client().agents(None, Default::default()).await.unwrap();
+    let is_deleted =
+        |agents: &Vec<Agent>| agents.iter().filter(|agent| agent.status == Status::Cancelled).count() == 1;
+    let agents = eventually("the agent is deleted, not stopped", all, is_deleted).await;
+    assert_eq!(agents.iter().filter(|agent| agent.status == Status::Succeeded).count(), 2, "{agents:?}");
     let left = lines.iter().filter(|line| line.contains("the code ended without waiting for it")).count();
     assert_eq!(left, 2, "{lines:#?}");
     let open = async || world.client().questions(None, None, Default::default()).await.unwrap();
@@ -179,20 +194,28 @@ async fn what_code_does_not_wait_for_ends_with_it() {
     .await;
 }
 
-/// A new instruction, and a stop, end the code with what it has started.
+/// A stop stops its agents; a deletion and a new instruction delete them.
 #[tokio::test]
-async fn a_stop_and_a_deletion_end_code_and_the_agents_that_it_started() {
+async fn a_stop_a_deletion_and_a_new_instruction_end_code_and_the_agents_that_it_started() {
     let code: Body = |code| {
         let child = code.fork("ask someone");
         code.wait(child).map(|output| output.text)
     };
-    for action in [Action::Stop, Action::Delete] {
+    use Status::{Cancelled, Failed, Succeeded};
+    for (action, text, statuses) in [
+        (Action::Stop, None, [Failed, Failed]),
+        (Action::Delete, None, [Cancelled, Cancelled]),
+        (Action::Modify, Some("something else"), [Succeeded, Cancelled]),
+    ] {
         let world = world(code, |_| {}).await;
         let root = world.ask("Go.").await;
         world.question(root.id).await;
-        world.client().intervene(root.id, action, None).await.unwrap();
-        let ended = async || world.client().tree(root.id).await.unwrap();
-        eventually("all has ended", ended, |tree| tree.iter().all(|agent| agent.status.is_terminal())).await;
+        world.client().intervene(root.id, action, text).await.unwrap();
+        let all = async || {
+            let tree = world.client().tree(root.id).await.unwrap();
+            tree.iter().map(|agent| agent.status).collect::<Vec<_>>()
+        };
+        eventually("all has ended", all, |now| *now == statuses).await;
         let lines = plain(&world.client().items(root.id, 0, 100).await.unwrap());
         let closed = lines.iter().filter(|line| line.starts_with("to code!") || line.starts_with("output!"));
         assert_eq!(closed.count(), 2, "{action:?}: {lines:#?}");
@@ -230,31 +253,6 @@ async fn code_that_makes_too_many_calls_or_waits_for_none_ends_with_an_error() {
         let (output, _) = run(&world).await;
         assert!(output.contains(says), "{output}");
     }
-}
-
-/// Code that starts agents without end meets the limits of its tree, in the commit that would start one too many.
-#[tokio::test]
-async fn agents_of_code_count_among_those_of_their_tree_and_depth() {
-    let code: Body = |code| {
-        let all: Vec<usize> = (0..6).map(|_| code.fork("Go.")).collect();
-        let mut refused = Vec::new();
-        for number in all {
-            let output = code.wait(number)?;
-            refused.push(if output.error { output.text } else { "worked".to_owned() });
-        }
-        Ok(refused.join("\n"))
-    };
-    let world = world(code, |kind| {
-        kind.limits.max_tree = 8;
-        kind.limits.max_depth = 2;
-    })
-    .await;
-    let (output, _) = run(&world).await;
-    assert!(output.contains("worked"), "{output}");
-    let root =
-        world.client().agents(None, Default::default()).await.unwrap().into_iter().find(|a| a.depth == 0);
-    let tree = world.client().tree(root.unwrap().id).await.unwrap();
-    assert!(tree.len() <= 8 + 8 && tree.iter().all(|agent| agent.depth <= 2), "{}", tree.len());
 }
 
 #[tokio::test]

@@ -4,12 +4,35 @@ use std::{collections::BTreeSet, sync::Mutex};
 
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
-use entourage_testkit::{PersonAction, Story, World, WorldBuilder};
+use entourage_testkit::{PersonAction, Story, StoryOutcome, Witness, World, WorldBuilder};
 use entourage_tools::Effect;
 use entourage_types::{About, AgentId, Answer};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, first_tools, one_kind};
+use crate::kit::{Code, CodeTool, Effects, Snapshots, TestTool, Waits, first_tools, one_kind};
+
+/// Of so many runs of a story with code that runs from its top, one is made with code that goes on from snapshots.
+const FEWER: usize = 5;
+
+/// Runs a story with a fault at every commit: with code that runs from its top each time, and, less often, with code that
+/// goes on from its snapshots, which comes to the same. Returns what came of it undisturbed, and how many runs of the
+/// first kind there were.
+pub(crate) async fn survives_both_ways(
+    story: impl Fn(&Snapshots) -> Story,
+    dispatchers: &[usize],
+    stride: usize,
+) -> (StoryOutcome, usize) {
+    let snapshots = Snapshots::kept();
+    let (from_top, goes_on) = (story(&Snapshots::default()), story(&snapshots));
+    let undisturbed = from_top.run(1, &[]).await;
+    assert_eq!(goes_on.run(1, &[]).await.transcripts, undisturbed.transcripts);
+    let points = from_top.survives(dispatchers.iter().copied(), stride).await;
+    let before = snapshots.resumed();
+    assert!(before > 0);
+    let fewer = goes_on.survives(dispatchers.iter().copied(), stride * FEWER).await;
+    assert!(snapshots.resumed() - before >= fewer, "{fewer}");
+    (undisturbed, points)
+}
 
 /// A model that calls the code once, and answers with what that returned; agents that the code starts answer at once.
 fn runs_code(request: &Request) -> Script {
@@ -21,13 +44,32 @@ fn runs_code(request: &Request) -> Script {
     }
 }
 
-fn world(code: fn(&mut Code) -> Result<String, Waits>, effects: &Effects) -> WorldBuilder {
+fn world(
+    code: fn(&mut Code) -> Result<String, Waits>,
+    effects: &Effects,
+    snapshots: &Snapshots,
+) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request| Some(Ok(runs_code(request))));
     let tools = first_tools()
-        .with(CodeTool::new(move |run, _| code(run)))
+        .with(CodeTool::new(move |run, _| code(run)).snapshots(snapshots))
         .with(TestTool::new("look", Effect::Pure, effects))
         .with(TestTool::new("send", Effect::Idempotent, effects))
         .with(TestTool::new("pay", Effect::Unsafe, effects));
+    World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+}
+
+/// The same, where some of the agents that the code starts ask a person; its tool `look` has no effect.
+fn asking_agents(code: CodeTool, snapshots: &Snapshots) -> WorldBuilder {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text.starts_with("ask") => {
+                Script::call("ask_user", json!({ "question": "Which?" }))
+            }
+            _ => runs_code(request),
+        }))
+    });
+    let look = TestTool::new("look", Effect::Pure, &Effects::default());
+    let tools = first_tools().with(code.snapshots(snapshots)).with(look);
     World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
 }
 
@@ -40,11 +82,14 @@ fn forks_and_waits(code: &mut Code) -> Result<String, Waits> {
 /// Shows: S3-R065, S3-R066, S3-R068, INV-03.
 #[tokio::test(flavor = "multi_thread")]
 async fn fork_fork_wait_wait_survives_a_crash_at_every_commit() {
-    let story = Story::new(["Go."], |witness| world(forks_and_waits, &Effects::seen_by(witness))).any_order();
-    let undisturbed = story.run(1, &[]).await;
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        let world = move |witness: &Witness| world(forks_and_waits, &Effects::seen_by(witness), &snapshots);
+        Story::new(["Go."], world).any_order()
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1, 3], 1).await;
     assert_eq!(undisturbed.transcripts.len(), 3, "{:#?}", undisturbed.transcripts);
     assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did A, did B[]"));
-    let points = story.survives([1, 3], 1).await;
     assert!(points >= 100, "{points}");
 }
 
@@ -64,17 +109,19 @@ fn does_everything(code: &mut Code) -> Result<String, Waits> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_code_calls_survives_a_crash_at_every_commit() {
-    let story = Story::new(["Go."], |witness| world(does_everything, &Effects::seen_by(witness)));
-    let story = story.any_order().person(|question| {
-        PersonAction::Answer(match question.about {
-            About::Doubt => Answer::Retry,
-            _ => Answer::Text("yes".into()),
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        let world = move |witness: &Witness| world(does_everything, &Effects::seen_by(witness), &snapshots);
+        Story::new(["Go."], world).any_order().person(|question| {
+            PersonAction::Answer(match question.about {
+                About::Doubt => Answer::Retry,
+                _ => Answer::Text("yes".into()),
+            })
         })
-    });
-    let undisturbed = story.run(1, &[]).await;
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1], 3).await;
     let said = "turn: look: {\"n\":1}; yes; send: {\"n\":2}; pay: {\"n\":3}; did A[]";
     assert!(undisturbed.transcripts[0].iter().any(|line| line == said), "{:#?}", undisturbed.transcripts);
-    let points = story.survives([1], 3).await;
     assert!(points >= 50, "{points}");
 }
 
@@ -91,34 +138,26 @@ fn leaves_agents(code: &mut Code) -> Result<String, Waits> {
 /// Shows: S3-R092, S3-R093.
 #[tokio::test(flavor = "multi_thread")]
 async fn agents_that_code_leaves_are_deleted_whatever_crashes() {
-    let story = Story::new(["Go."], |_| {
-        let model = ScriptedModel::deciding(|request| {
-            Some(Ok(match request.messages.last() {
-                Some(Message::User(text)) if text.starts_with("ask") => {
-                    Script::call("ask_user", json!({ "question": "Which?" }))
-                }
-                _ => runs_code(request),
-            }))
-        });
-        let tools = first_tools().with(CodeTool::new(|code, _| leaves_agents(code)));
-        World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
-    });
-    // The code goes on once both of the others wait.
-    let waiting: Mutex<BTreeSet<(AgentId, AgentId)>> = Mutex::default();
-    let story = story.any_order().person(move |question| {
-        let mut waiting = waiting.lock().unwrap();
-        if question.text == "Which?" {
-            waiting.insert((question.root, question.agent));
-        }
-        let both = waiting.iter().filter(|(root, _)| *root == question.root).count() == 2;
-        match question.text == "Ready?" && both {
-            true => PersonAction::Answer(Answer::Text("yes".into())),
-            false => PersonAction::Wait,
-        }
-    });
-    let undisturbed = story.run(1, &[]).await;
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        let world =
+            move |_: &Witness| asking_agents(CodeTool::new(|code, _| leaves_agents(code)), &snapshots);
+        // The code goes on once both of the others wait.
+        let waiting: Mutex<BTreeSet<(AgentId, AgentId)>> = Mutex::default();
+        Story::new(["Go."], world).any_order().person(move |question| {
+            let mut waiting = waiting.lock().unwrap();
+            if question.text == "Which?" {
+                waiting.insert((question.root, question.agent));
+            }
+            let both = waiting.iter().filter(|(root, _)| *root == question.root).count() == 2;
+            match question.text == "Ready?" && both {
+                true => PersonAction::Answer(Answer::Text("yes".into())),
+                false => PersonAction::Wait,
+            }
+        })
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1], 4).await;
     assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did more of did A[]"));
-    let points = story.survives([1], 3).await;
     assert!(points >= 50, "{points}");
 }
 
@@ -133,34 +172,74 @@ fn goes_on_beside_an_agent(code: &mut Code) -> Result<String, Waits> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_can_go_on_does_so_after_a_crash_though_its_agent_waits_for_another() {
-    let story = Story::new(["Go."], |witness| {
-        let model = ScriptedModel::deciding(|request| {
-            Some(Ok(match request.messages.last() {
-                Some(Message::User(text)) if text.starts_with("ask") => {
-                    Script::call("ask_user", json!({ "question": "Which?" }))
-                }
-                _ => runs_code(request),
-            }))
-        });
-        let tools = first_tools()
-            .with(CodeTool::new(|code, _| goes_on_beside_an_agent(code)))
-            .with(TestTool::new("look", Effect::Pure, &Effects::seen_by(witness)));
-        World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
-    });
-    let ready: Mutex<BTreeSet<AgentId>> = Mutex::default();
-    let story = story.any_order().person(move |question| {
-        let mut ready = ready.lock().unwrap();
-        if question.text == "Ready?" {
-            ready.insert(question.root);
-        }
-        match ready.contains(&question.root) {
-            true => PersonAction::Answer(Answer::Text("yes".into())),
-            false => PersonAction::Wait,
-        }
-    });
-    let undisturbed = story.run(1, &[]).await;
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        let world = move |_: &Witness| {
+            asking_agents(CodeTool::new(|code, _| goes_on_beside_an_agent(code)), &snapshots)
+        };
+        let ready: Mutex<BTreeSet<AgentId>> = Mutex::default();
+        Story::new(["Go."], world).any_order().person(move |question| {
+            let mut ready = ready.lock().unwrap();
+            if question.text == "Ready?" {
+                ready.insert(question.root);
+            }
+            match ready.contains(&question.root) {
+                true => PersonAction::Answer(Answer::Text("yes".into())),
+                false => PersonAction::Wait,
+            }
+        })
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1], 2).await;
     let said = "output: yes, yes";
     assert!(undisturbed.transcripts[0].iter().any(|line| line == said), "{:#?}", undisturbed.transcripts);
-    let points = story.survives([1], 2).await;
+    assert!(points >= 50, "{points}");
+}
+
+/// Runs the code twice in one turn, and once more in the next.
+fn runs_code_three_times(request: &Request) -> Script {
+    let outputs: Vec<&str> = request
+        .messages
+        .iter()
+        .filter_map(|message| match message {
+            Message::Output { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    match (request.messages.last(), outputs.len()) {
+        (Some(Message::User(text)), _) if text == "Go." => {
+            Script::call("code", json!({ "first": 0 })).and_call("code", json!({ "first": 1 }))
+        }
+        (Some(Message::Output { .. }), 2) => Script::call("code", json!({ "first": 0 })),
+        (Some(Message::Output { .. }), _) => Script::text(outputs.join("; ")),
+        _ => runs_code(request),
+    }
+}
+
+/// Forks two agents, and waits first for that with this number.
+fn waits_in_either_order(code: &mut Code, arguments: &Value) -> Result<String, Waits> {
+    let forked = [code.fork("A"), code.fork("B")];
+    let first = usize::from(arguments["first"] == 1);
+    let (one, other) = (code.wait(forked[first])?.text, code.wait(forked[1 - first])?.text);
+    Ok(format!("{one}, {other}"))
+}
+
+/// Each has its own record and its own snapshot, though the calls are the same.
+///
+/// Shows: INV-03.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_calls_of_code_in_a_turn_and_the_same_code_once_more_survive_a_crash_at_every_commit() {
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        Story::new(["Go."], move |_| {
+            let model = ScriptedModel::deciding(|request| Some(Ok(runs_code_three_times(request))));
+            let tools = first_tools().with(CodeTool::new(waits_in_either_order).snapshots(&snapshots));
+            World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
+        })
+        .any_order()
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1], 3).await;
+    assert_eq!(undisturbed.transcripts.len(), 1 + 6, "{:#?}", undisturbed.transcripts);
+    let said = "turn: did A, did B; did B, did A; did A, did B[]";
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == said), "{:#?}", undisturbed.transcripts);
     assert!(points >= 50, "{points}");
 }

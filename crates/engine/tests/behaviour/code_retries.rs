@@ -17,7 +17,10 @@ use entourage_tools::{Caller, Context, Effect, Error, FairPlaces, Outcome, Tool}
 use entourage_types::{Action, AgentId, Owner, Status, ToolSpec, WaitingOn};
 use serde_json::{Value, json};
 
-use crate::kit::{Code, CodeTool, Waits, WorldExt, eventually, first_tools, one_kind};
+use crate::{
+    code_crashes::survives_both_ways,
+    kit::{Code, CodeTool, Snapshots, Waits, WorldExt, eventually, first_tools, one_kind},
+};
 
 fn mind(request: &Request) -> Script {
     match request.messages.last() {
@@ -28,9 +31,9 @@ fn mind(request: &Request) -> Script {
     }
 }
 
-fn world(code: fn(&mut Code) -> Result<String, Waits>) -> WorldBuilder {
+fn world(code: fn(&mut Code) -> Result<String, Waits>, snapshots: &Snapshots) -> WorldBuilder {
     let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
-    let tools = first_tools().with(CodeTool::new(move |run, _| code(run)));
+    let tools = first_tools().with(CodeTool::new(move |run, _| code(run)).snapshots(snapshots));
     World::builder(model).tools(tools).kinds(one_kind(|_| {})).store(MemoryStore::default())
 }
 
@@ -68,7 +71,7 @@ async fn output(world: &World, root: AgentId) -> String {
 /// The pauses grow; each result is read once, whatever the machine did meanwhile, and nothing is deleted.
 #[tokio::test]
 async fn code_that_cannot_be_run_is_run_again_later_and_reads_what_its_agents_returned() {
-    let mut world = world(after_trouble::<4>).start().await;
+    let mut world = world(after_trouble::<4>, &Snapshots::kept()).start().await;
     let root = world.ask("Go.").await.id;
     for (times, pause) in [(1, 1), (2, 2), (3, 4), (4, 8)] {
         failures(&world, root, times).await;
@@ -86,7 +89,7 @@ async fn code_that_cannot_be_run_is_run_again_later_and_reads_what_its_agents_re
 
 #[tokio::test]
 async fn who_retries_an_agent_has_its_code_run_at_once_and_once() {
-    let world = world(after_trouble::<2>).start().await;
+    let world = world(after_trouble::<2>, &Snapshots::default()).start().await;
     let root = world.ask("Go.").await.id;
     for times in 1..=2 {
         failures(&world, root, times).await;
@@ -97,17 +100,20 @@ async fn who_retries_an_agent_has_its_code_run_at_once_and_once() {
 
 #[tokio::test]
 async fn code_that_cannot_be_run_at_all_has_failed() {
-    let world = world(|code| code.unavailable(1).map(|()| "ran".to_owned())).start().await;
+    let code = |code: &mut Code| code.unavailable(1).map(|()| "ran".to_owned());
+    let world = world(code, &Snapshots::default()).start().await;
     let root = world.ask("Go.").await.id;
     assert_eq!(output(&world, root).await, "output!: the machine is not well (0)");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_cannot_be_run_survives_a_crash_at_every_commit() {
-    let story = Story::new(["Go."], |_| world(after_trouble::<2>)).any_order();
-    let undisturbed = story.run(1, &[]).await;
+    let story = |snapshots: &Snapshots| {
+        let snapshots = snapshots.clone();
+        Story::new(["Go."], move |_| world(after_trouble::<2>, &snapshots)).any_order()
+    };
+    let (undisturbed, points) = survives_both_ways(story, &[1], 1).await;
     assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did A, did B[]"));
-    let points = story.survives([1], 1).await;
     assert!(points >= 50, "{points}");
 }
 

@@ -42,13 +42,15 @@ fn the_invariants_hold_in_every_simulated_engine() {
 
 #[test]
 fn the_same_seed_gives_the_same_history() {
-    let mut facts = 0;
+    let (mut facts, mut sub_calls) = (0, 0);
     for seed in 0..15 {
         let (once, again) = (Simulation::new(seed).run(), Simulation::new(seed).run());
         assert_eq!(once, again, "seed {seed}");
         facts += once.facts;
+        sub_calls += once.sub_calls;
     }
     assert!(facts > 500, "hardly anything happens: {facts} facts");
+    assert!(sub_calls > 0, "no code makes calls");
 }
 
 /// What docs/reliability.md says: each planted bug, and the numbers of the invariants that catch it.

@@ -149,3 +149,77 @@ fn published(whole: &Snapshot, root: AgentId, events: &[Event], found: &mut Foun
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use entourage_types::{Output, RunId, Time, ToolCall, Turn};
+    use serde_json::Value;
+
+    use super::*;
+
+    fn call(id: CallId) -> ToolCall {
+        ToolCall { id, tool: "a".to_owned(), arguments: Value::Null }
+    }
+
+    fn output(call: CallId) -> Output {
+        let text = String::new();
+        Output { call, tool: "a".to_owned(), text, error: false, effect: None, details: None }
+    }
+
+    fn made(of: CallId, calls: &[CallId]) -> ItemBody {
+        ItemBody::SubCalls(SubCalls { of, calls: calls.iter().map(|id| call(*id)).collect() })
+    }
+
+    fn returned(of: CallId, by: CallId) -> ItemBody {
+        ItemBody::SubOutput(SubOutput { of, output: output(by) })
+    }
+
+    /// What is wrong with a transcript of two calls that run code, which goes on with these items.
+    fn wrong(code: [CallId; 2], then: &[ItemBody]) -> String {
+        let (agent, run) = (AgentId::new(), RunId::new());
+        let turn = Turn { text: String::new(), calls: code.map(call).to_vec(), used: None, asked: None };
+        let bodies = [ItemBody::Turn(turn)].into_iter().chain(then.iter().cloned());
+        let at = Time::from_micros(0);
+        let items =
+            bodies.zip(0..).map(|(body, seq)| Item { agent, seq, run, session: 1, at, step: None, body });
+        well_formed(&items.collect::<Vec<_>>()).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn calls_of_code_have_the_ids_of_their_numbers_and_one_output_each_before_that_of_their_code() {
+        let code = [CallId::new(), CallId::new()];
+        let [one, other] = code;
+        let (first, second) = (one.sub_call(0), one.sub_call(1));
+        let ends = |of| ItemBody::Output(output(of));
+        let sound = [
+            made(one, &[first]),
+            made(other, &[other.sub_call(0)]),
+            made(one, &[second]),
+            returned(one, second),
+            returned(other, other.sub_call(0)),
+            returned(one, first),
+            ends(one),
+            ends(other),
+        ];
+        assert_eq!(wrong(code, &sound), "");
+        for (then, says) in [
+            (vec![made(one, &[second])], "is not the id of call 0 of"),
+            (vec![made(one, &[first]), made(one, &[first])], "is not the id of call 1 of"),
+            (vec![made(CallId::new(), &[])], "which is not open"),
+            (vec![ends(one), made(one, &[first])], "which is not open"),
+            (vec![returned(one, first)], "is not the output of an open call of"),
+            (
+                vec![made(one, &[first]), returned(one, first), returned(one, first)],
+                "item 3 is not the output of an open call of",
+            ),
+            (
+                vec![made(one, &[first]), returned(other, first)],
+                "item 2 is not the output of an open call of",
+            ),
+            (vec![made(one, &[first]), ends(one)], "of its code is open"),
+        ] {
+            let found = wrong(code, &then);
+            assert!(found.contains(says), "{found:?}, and not {says:?}");
+        }
+    }
+}

@@ -18,7 +18,7 @@ use entourage_tools::{Settings, Toolbox, builtin};
 use entourage_types::{ContextPolicy, Kind, Section};
 
 pub(crate) use clock::{FakeClockExt, ShiftedClock};
-pub(crate) use code::{Code, CodeTool, Waits};
+pub(crate) use code::{Code, CodeTool, Snapshots, Waits};
 pub(crate) use dice::Dice;
 pub(crate) use planted::{Bug, Planted};
 pub(crate) use planted_at_node::PlantedAtNode;

@@ -11,9 +11,9 @@ use entourage_store::{
     BudgetChange, Claim, Commit, Committed, Error, Expect, Fence, Result, Store, StoreLayer, Write,
 };
 use entourage_types::{
-    AgentId, Answer, DecisionOutcome, EntityKind, Event, ItemBody, OnEnd, Owner, Post, PostBody, PostId,
-    Question, QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone, Usage, Verdict,
-    WakeupId,
+    AgentId, Answer, DecisionOutcome, EntityKind, Event, ItemBody, Notice, NoticeCode, OnEnd, Owner, Post,
+    PostBody, PostId, Question, QuestionStatus, Record, Scope, Status, StepKey, StepState, Task, Tombstone,
+    Usage, Verdict, WakeupId,
 };
 
 macro_rules! bugs {
@@ -48,6 +48,9 @@ bugs! {
     ResultAstray => "a result goes to the agent that worked instead of the one that asked",
     MessageGarbled => "a message loses its end on the way into the transcript",
     OutputTwice => "an output is appended twice",
+    SubOutputTwice => "an output of a call of code is appended twice",
+    SubOutputAstray => "an output of a call of code is stored as one of other code",
+    SubCallLeftOpen => "a call that code has left has no output when its code ends",
     IntentLost => "the intent of a call is not on record",
     WaitLost => "what a call waits for is not on record",
     FenceIgnored => "a commit under an old epoch is accepted",
@@ -142,6 +145,18 @@ impl Planted {
                     message.text.pop();
                 }
             }
+            (Bug::SubOutputAstray | Bug::SubCallLeftOpen, Write::Item(item)) => {
+                match &mut item.body {
+                    // What code still waits for must be there: without it the code would be run for ever.
+                    ItemBody::SubOutput(left) if left.output.text.contains("without waiting") => {
+                        match self.bug {
+                            Bug::SubOutputAstray => left.of = left.output.call,
+                            _ => item.body = ItemBody::Notice(Notice::new(NoticeCode::Progress, "")),
+                        }
+                    }
+                    _ => {}
+                }
+            }
             (Bug::RefusalEnds | Bug::PromptLost, Write::Item(item)) => {
                 if let ItemBody::Decision(decision) = &mut item.body {
                     match decision.outcome {
@@ -210,7 +225,10 @@ impl Planted {
                     }
                 }
             }
-            Bug::ContextTwice if self.shows() => append_context_twice(commit),
+            Bug::ContextTwice if self.shows() => {
+                append_twice(commit, |body| matches!(body, ItemBody::Context(_)))
+            }
+            Bug::SubOutputTwice => append_twice(commit, |body| matches!(body, ItemBody::SubOutput(_))),
             // Otherwise the deletion would wait for the child that outlives it.
             Bug::ChildOutlives | Bug::DeletedComesBack => {
                 commit.expect.retain(|expect| !matches!(expect, Expect::ChildrenDeleted(_)));
@@ -308,14 +326,14 @@ fn changed<R: Record>(write: &mut Write, change: impl FnOnce(&mut R)) {
     }
 }
 
-/// Appends the first context of a commit once more, right behind it.
-fn append_context_twice(commit: &mut Commit) {
+/// Appends the first such item of a commit once more, right behind it.
+fn append_twice(commit: &mut Commit, is_it: impl Fn(&ItemBody) -> bool) {
     let Some(fence) = commit.fence else { return };
-    let is_context = |write: &Write| match write {
-        Write::Item(item) => item.agent == fence.agent && matches!(item.body, ItemBody::Context(_)),
+    let is_own = |write: &Write| match write {
+        Write::Item(item) => item.agent == fence.agent && is_it(&item.body),
         _ => false,
     };
-    let Some(at) = commit.writes.iter().position(is_context) else { return };
+    let Some(at) = commit.writes.iter().position(is_own) else { return };
     commit.writes.insert(at + 1, commit.writes[at].clone());
     for write in &mut commit.writes[at + 1..] {
         match write {

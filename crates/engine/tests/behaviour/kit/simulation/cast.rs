@@ -23,7 +23,7 @@ use super::{
     plan::{MOST_PARTS, PLAN},
     purse::Purse,
 };
-use crate::kit::{Bug, Code, CodeTool, Dice, Effects, Waits, bare};
+use crate::kit::{Bug, Code, CodeTool, Dice, Effects, Snapshots, Waits, bare};
 
 /// Longer than any call may take.
 const FOR_EVER: Duration = Duration::from_secs(86_400);
@@ -357,7 +357,7 @@ fn code(code: &mut Code, arguments: &Value) -> Result<String, Waits> {
     })
 }
 
-pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
+pub(super) fn tools(effects: &Effects, mood: &Mood, snapshots: &Snapshots) -> Toolbox {
     let classes = PROPS.into_iter().zip([Effect::Pure, Effect::Idempotent, Effect::Unsafe]);
     let mut tools = Toolbox::new();
     let all = builtin(Settings::default());
@@ -368,7 +368,7 @@ pub(super) fn tools(effects: &Effects, mood: &Mood) -> Toolbox {
     {
         all.get(name).into_iter().for_each(|tool| tools.add(Arc::clone(tool)).expect("a name of its own"));
     }
-    let tools = tools.with(CodeTool::new(code));
+    let tools = tools.with(CodeTool::new(code).snapshots(snapshots));
     classes.fold(tools, |tools, (name, effect)| {
         tools.with(Prop { name, effect, effects: effects.clone(), mood: mood.clone() })
     })

@@ -12,19 +12,19 @@ mod people;
 mod plan;
 mod purse;
 mod requests;
+mod rows;
 
 use std::{
     fmt,
-    hash::{DefaultHasher, Hash, Hasher},
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use entourage_engine::{Clock, Engine};
-use entourage_store::{AgentQuery, Layered, MemoryStore, Page, RunQuery, Store};
-use entourage_types::{Agent, EntityKind, Scope, Status, Time};
+use entourage_store::{AgentQuery, Layered, MemoryStore, Page, Store};
+use entourage_types::{Agent, Scope, Status, Time};
 
-use crate::kit::{Bug, Dice, Planted};
+use crate::kit::{Bug, Dice, Effects, Planted, Snapshots};
 use cast::{Improviser, Mood};
 use entourage_testkit::{FakeClock, Violation, Witness, audit, audit_schedules, inexact_requests};
 use followers::Followers;
@@ -33,6 +33,7 @@ use people::People;
 use plan::{PLAN, Plan};
 use purse::Purse;
 use requests::Unexpected;
+use rows::{digest, lost_versions, sub_calls};
 
 /// The numbers of the invariants that the simulation itself checks, as in docs/spec/invariants.md.
 const MESSAGES: u8 = 3;
@@ -70,6 +71,8 @@ pub(crate) struct Outcome {
     pub(crate) acts: usize,
     /// How many facts a witness saw.
     pub(crate) facts: usize,
+    /// How many calls code has made.
+    pub(crate) sub_calls: usize,
 }
 
 impl Outcome {
@@ -159,6 +162,8 @@ impl Simulation {
             let ahead = dice.below(2 * CLOCKS_DIFFER) as i64 - CLOCKS_DIFFER as i64;
             Machine { store: handle(), ahead: if count == 1 { 0 } else { ahead } }
         };
+        // They roll no dice.
+        let snapshots = if self.seed % 2 == 0 { Snapshots::default() } else { Snapshots::kept() };
         let (mood, purse) = (Mood::new(dice.clone(), self.bug), Purse::of(self.seed));
         let stage = Stage {
             store: handle(),
@@ -167,7 +172,7 @@ impl Simulation {
             clock: FakeClock::default(),
             model: Arc::new(Improviser(mood.clone(), purse)),
             purse,
-            tools: cast::tools(&crate::kit::Effects::seen_by(&witness), &mood),
+            tools: cast::tools(&Effects::seen_by(&witness), &mood, &snapshots),
             edition: Arc::default(),
             unexpected: Unexpected::default(),
             dice: dice.clone(),
@@ -213,9 +218,10 @@ impl Simulation {
                 Err(error) => violations.push(stuck(format!("people get no answer: {error}"))),
             }
         }
-        let history = digest(&stage).await;
+        let (history, sub_calls) = (digest(&stage).await, sub_calls(&stage).await);
         life.end().await;
-        Outcome { violations, errors: stage.unexpected.all(), history, acts, facts: witness.facts().len() }
+        let facts = witness.facts().len();
+        Outcome { violations, errors: stage.unexpected.all(), history, acts, facts, sub_calls }
     }
 }
 
@@ -335,22 +341,6 @@ async fn calm(stage: &Stage, life: &mut Life, people: &mut People) -> bool {
     false
 }
 
-/// Runs that cannot continue because the version of the kind they began with is not stored.
-async fn lost_versions(stage: &Stage) -> Vec<Violation> {
-    let page = Page { limit: u32::MAX, ..Page::default() };
-    let query = RunQuery { page, ..RunQuery::default() };
-    let runs = stage.store.runs(&Scope::All, query).await.unwrap_or_default();
-    let mut lost = Vec::new();
-    for run in runs {
-        let kept = stage.store.entity(&Scope::All, EntityKind::KIND, &run.kind_version).await;
-        if !matches!(kept, Ok(Some(_))) {
-            let what = format!("version `{}` of run {} is not kept", run.kind_version, run.id);
-            lost.push(Violation { agent: Some(run.agent), ..stuck(what) });
-        }
-    }
-    lost
-}
-
 /// Waits until every activation has ended. Some wait for the engine's clock.
 async fn settle(stage: &Stage, life: &mut Life) {
     for _ in 0..ROUNDS {
@@ -380,14 +370,4 @@ async fn again(stage: &Stage, life: &mut Life) -> Option<Violation> {
     settle(stage, life).await;
     let what = "delivering a wake-up again changed something".to_owned();
     (digest(stage).await != before).then_some(Violation { invariant: MESSAGES, agent: None, what })
-}
-
-/// A hash of all events of all trees.
-async fn digest(stage: &Stage) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for root in roots(stage).await {
-        let events = stage.store.events(&Scope::All, root.id, 0, u32::MAX).await.unwrap_or_default();
-        format!("{events:?}").hash(&mut hasher);
-    }
-    hasher.finish()
 }
