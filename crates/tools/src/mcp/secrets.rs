@@ -138,7 +138,7 @@ impl Secrets {
 
 /// Returns the secrets in a command's arguments: the value of an option with a secret name, in the next
 /// argument or the same one, and the secrets in addresses.
-fn in_arguments(args: &[String]) -> Vec<String> {
+pub(super) fn in_arguments(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_named = false;
     for arg in args {
@@ -160,7 +160,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Returns the password and the query values of an address, both encoded and decoded.
-fn in_address(address: &str) -> Vec<String> {
+pub(super) fn in_address(address: &str) -> Vec<String> {
     let Ok(url) = Url::parse(address) else { return Vec::new() };
     let mut found: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
     let values = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
