@@ -19,7 +19,7 @@ use secrecy::ExposeSecret;
 use super::{
     bounded::Bounded,
     child::{Child, Log},
-    failure::refused,
+    failure::{refused, shortened},
     lines::{LineError, Lines},
     secrets::Secrets,
     settings::McpTransport,
@@ -44,7 +44,7 @@ impl Connection {
             .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
             .map_err(|why| {
                 let (name, from) = (&settings.name, described(&settings.transport));
-                let why = Secrets::of(settings).strike(&why);
+                let why = shortened(Secrets::of(settings).strike(&why));
                 let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
                 // On one line, whatever the server's message is.
                 Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
