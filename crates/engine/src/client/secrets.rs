@@ -46,7 +46,7 @@ impl Client {
             let now = self.engine.now();
             let mut commit = Commit::new(now);
             if before.is_none() {
-                match self.make_room(&MOST, RecordFilter::<Secret>::default(), &mut commit).await {
+                match self.make_room(&MOST, &[RecordFilter::<Secret>::default()], &mut commit).await {
                     // Another request may have set the same one, which took the last place.
                     Err(Error::LimitReached { .. })
                         if self.engine.store().record::<Secret>(&self.scope, &id).await?.is_some() =>
