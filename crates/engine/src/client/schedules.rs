@@ -8,6 +8,7 @@ use entourage_types::{
 
 use super::{
     Client, LONGEST_TEXT, Posted, checked_text,
+    inbox::has_room,
     owner_limit::{Once, OwnerLimit},
 };
 use crate::{
@@ -54,7 +55,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text, [`Error::Part`] for a name
-    /// that is none, [`Error::NotNow`] if the inbox has too much unread text or the goal of the agent is
+    /// that is none, [`Error::NotNow`] if the inbox is full or the goal of the agent is
     /// archived.
     pub async fn trigger(
         &self,
@@ -71,10 +72,9 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
-        self.check_room(&agent).await?;
         let post = post_of(to, trigger, text, self.engine.now());
         let posted = post.id;
-        let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
+        let mut commit = Commit::new(post.at).expect(Expect::Agent(to)).expect(has_room(to));
         commit.post(post, &agent.owner);
         commit.expect.extend(self.engine.open_goal(&agent).await?);
         let committed = self.commit_once(key, &request, posted, commit).await;
@@ -208,7 +208,6 @@ impl Client {
                 let why = "it has not read what the schedule gave it last";
                 return Err(Error::NotNow { agent: agent.id, why });
             }
-            self.check_room(&agent).await?;
             let now = self.engine.now();
             let post = fired_by(&record, now);
             let posted = Posted { agent: agent.id, post: post.id };
@@ -216,6 +215,7 @@ impl Client {
             let mut commit =
                 Commit::new(now).expect(Expect::NotDeleted(agent.id)).write(Write::record(&fired)?);
             commit.expect.push(Expect::Version(Schedule::KIND, id.to_string(), version));
+            commit.expect.push(has_room(agent.id));
             commit.expect.extend(self.engine.open_goal(&agent).await?);
             commit.post(post, &agent.owner);
             match self.commit_once(key, &request, posted.post, commit).await {
