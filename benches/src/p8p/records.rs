@@ -300,6 +300,7 @@ fn turn(made: u32, calls: Vec<ToolCall>) -> ItemBody {
         first_token: Some(at(made)),
         gate_ms: 0,
         failed: Vec::new(),
+        held_back: false,
     };
     ItemBody::Turn(Turn { text, calls, used: None, asked: Some(Box::new(asked)) })
 }

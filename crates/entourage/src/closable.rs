@@ -8,7 +8,7 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, PostId, Run, RunId, Scope, Step,
     StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::{RwLock, RwLockReadGuard, broadcast};
@@ -112,6 +112,14 @@ impl Store for Closable {
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         self.open().await?.inbox(agent).await
+    }
+
+    async fn post_ids(&self, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+        self.open().await?.post_ids(agent, limit).await
+    }
+
+    async fn posts(&self, agent: AgentId, ids: Vec<PostId>) -> Result<Vec<Post>> {
+        self.open().await?.posts(agent, ids).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {

@@ -61,6 +61,44 @@ async fn a_message_is_on_the_stream_before_the_agent_reads_it() {
     assert_ne!(sent["id"], json!(null));
 }
 
+/// The agent is at work on the first message; the others are unread, and pages lead from the last one to the first.
+#[tokio::test]
+async fn unread_messages_are_paged() {
+    let model = HeldModel::new(ScriptedModel::deciding(|request| Some(Ok(speak(request)))));
+    let site = at_work(engine(model.clone(), &FakeClock::default(), Kinds::builtin()).build()).await;
+    let goal = create(&site).await;
+    say(&site, &goal, "Zero.").await;
+    model.begun().await;
+    for text in ["One.", "Two.", "Three."] {
+        say(&site, &goal, text).await;
+    }
+    let path = format!("/api/goals/{goal}/thread_messages?limit=2");
+    let page = async |cursor: &Value| {
+        let cursor = cursor.as_str().map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let page = site.get(&format!("{path}{cursor}")).await.expect(200);
+        let of = |message: &Value| message["content"].as_str().unwrap().to_owned();
+        let texts: Vec<String> = page["data"].as_array().unwrap().iter().map(of).collect();
+        (texts, page["next_cursor"].clone())
+    };
+    let (last, cursor) = page(&Value::Null).await;
+    assert_eq!(last, ["Two.", "Three."]);
+    let (mut first, mut next) = page(&cursor).await;
+    assert_eq!(first.pop().as_deref(), Some("One."));
+    while !next.is_null() {
+        let (earlier, cursor) = page(&next).await;
+        first.splice(0..0, earlier);
+        next = cursor;
+    }
+    assert_eq!(first, ["Zero."]);
+    // Once they are read, the page before them is the end of the transcript, without those that came since.
+    model.let_go(1);
+    model.begun().await;
+    say(&site, &goal, "Four.").await;
+    let (read, _) = page(&cursor).await;
+    assert!(!read.is_empty() && !read.contains(&"Four.".to_owned()), "{read:?}");
+    model.let_go(1);
+}
+
 fn id_of(frame: &Frame) -> Value {
     frame.data["id"].clone()
 }

@@ -256,6 +256,6 @@ async fn the_size_and_the_number_of_an_owners_schedules_are_bounded() {
         made(&site, &every_hour(&agent)).await;
     }
     let more = site.post("/v1/schedules", &every_hour(&agent)).await.problem(409, "limit-reached");
-    let told = "1000 active schedules are the most that one can have; end or pause some first";
+    let told = "1000 schedules that have not ended are the most that one can have; end some first";
     assert_eq!(more.detail, told);
 }

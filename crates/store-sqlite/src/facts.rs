@@ -1,6 +1,9 @@
 //! What the judgement of a commit depends on, read inside the transaction that writes.
 
-use entourage_store::judge::{Facts, RecordState};
+use entourage_store::{
+    InboxSize,
+    judge::{Facts, RecordState},
+};
 use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EntityKind, Owner, RunId, Scope, Time};
 use rusqlite::Connection;
 
@@ -68,6 +71,13 @@ impl Facts for Rows<'_> {
 
     fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool> {
         Ok(self.cache.has_posts(self.connection, agent)? || inbox::is_woken(self.connection, agent)?)
+    }
+
+    fn inbox_size(&mut self, agent: AgentId, most: u32) -> Result<InboxSize> {
+        match self.cache.has_posts(self.connection, agent)? {
+            true => inbox::size(self.connection, agent, most),
+            false => Ok(InboxSize::default()),
+        }
     }
 
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {

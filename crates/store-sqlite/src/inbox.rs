@@ -1,7 +1,8 @@
 //! Inboxes and wake-ups: the rows that are still to be consumed.
 
+use entourage_store::InboxSize;
 use entourage_types::{AgentId, Owner, Post, PostId, Time, Wakeup, WakeupId};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use crate::{
     fault::Result,
@@ -24,24 +25,60 @@ fn read_posts(connection: &Connection, agent: AgentId, most: u32) -> Result<Vec<
     let mut statement = connection.prepare_cached(
         "SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 ORDER BY id LIMIT ?2",
     )?;
-    let posts = statement.query_map(params![agent.to_string(), most], |row| {
-        let post = Post {
-            id: word(row, 0)?,
-            agent: word(row, 1)?,
-            at: time(row, 2)?,
-            wakeup: word(row, 3)?,
-            body: json(row, 4)?,
-        };
-        Ok((row.get(5)?, post))
-    })?;
-    let mut posts = posts.collect::<rusqlite::Result<Vec<(i64, Post)>>>()?;
+    let posts = statement.query_map(params![agent.to_string(), most], read_post)?;
+    Ok(in_order(posts.collect::<rusqlite::Result<_>>()?))
+}
+
+/// Returns those of these posts that are in an agent's inbox, in the order in which they arrived.
+pub(crate) fn posts_of(connection: &Connection, agent: AgentId, ids: &[PostId]) -> Result<Vec<Post>> {
+    let mut statement = connection
+        .prepare_cached("SELECT id, agent, at, wakeup, body, n FROM inbox WHERE agent = ?1 AND id = ?2")?;
+    let mut posts = Vec::new();
+    for id in ids {
+        posts.extend(statement.query_row([agent.to_string(), id.to_string()], read_post).optional()?);
+    }
+    Ok(in_order(posts))
+}
+
+/// Reads a post and its arrival number.
+fn read_post(row: &Row<'_>) -> rusqlite::Result<(i64, Post)> {
+    let post = Post {
+        id: word(row, 0)?,
+        agent: word(row, 1)?,
+        at: time(row, 2)?,
+        wakeup: word(row, 3)?,
+        body: json(row, 4)?,
+    };
+    Ok((row.get(5)?, post))
+}
+
+fn in_order(mut posts: Vec<(i64, Post)>) -> Vec<Post> {
     posts.sort_by_key(|(n, _)| *n);
-    Ok(posts.into_iter().map(|(_, post)| post).collect())
+    posts.into_iter().map(|(_, post)| post).collect()
 }
 
 /// Whether an agent's inbox has posts.
 pub(crate) fn has_posts(connection: &Connection, agent: AgentId) -> Result<bool> {
     Ok(connection.prepare_cached("SELECT 1 FROM inbox WHERE agent = ?1")?.exists([agent.to_string()])?)
+}
+
+/// Returns the ids of at most this many posts in an agent's inbox, and reads none of their bodies.
+pub(crate) fn post_ids(connection: &Connection, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+    let mut statement = connection.prepare_cached("SELECT id FROM inbox WHERE agent = ?1 LIMIT ?2")?;
+    let ids = statement.query_map(params![agent.to_string(), limit], |row| word(row, 0))?;
+    Ok(ids.collect::<rusqlite::Result<_>>()?)
+}
+
+/// Returns how much is in an agent's inbox, of which it counts at most this many posts. The length of a body is beside it:
+/// none is read.
+pub(crate) fn size(connection: &Connection, agent: AgentId, most: u32) -> Result<InboxSize> {
+    let mut statement = connection.prepare_cached(
+        "SELECT count(*), coalesce(sum(bytes), 0) FROM \
+         (SELECT octet_length(body) AS bytes FROM inbox WHERE agent = ?1 LIMIT ?2)",
+    )?;
+    let size =
+        |row: &Row<'_>| Ok(InboxSize { posts: row.get(0)?, bytes: row.get::<_, i64>(1)?.unsigned_abs() });
+    Ok(statement.query_row(params![agent.to_string(), most], size)?)
 }
 
 /// Returns the arrival number of the last post that is still in an inbox, 0 if there is none.

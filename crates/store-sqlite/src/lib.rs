@@ -55,7 +55,7 @@ use entourage_store::{
     RunCount, RunQuery, Store, Subtree, UsageQuery, metrics as named,
 };
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, Run, RunId, Scope, Step,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, PostId, Run, RunId, Scope, Step,
     StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use metrics::histogram;
@@ -317,6 +317,17 @@ impl Store for SqliteStore {
             return Ok(Vec::new());
         }
         self.read_short(&Scope::All, move |on| inbox::posts(on, agent)).await
+    }
+
+    async fn post_ids(&self, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+        if self.database.writer.knows_empty_inbox(agent) {
+            return Ok(Vec::new());
+        }
+        self.read_short(&Scope::All, move |on| inbox::post_ids(on, agent, limit)).await
+    }
+
+    async fn posts(&self, agent: AgentId, ids: Vec<PostId>) -> Result<Vec<Post>> {
+        self.read_short(&Scope::All, move |on| inbox::posts_of(on, agent, &ids)).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {

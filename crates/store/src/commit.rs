@@ -61,6 +61,9 @@ pub enum Expect {
     Ended(AgentId),
     /// The agent has not ended, or has something to read; it was not deleted.
     Living(AgentId),
+    /// The inbox of this agent, which need not exist, has fewer posts and fewer bytes than this. Checked before the
+    /// writes: those of the commit do not count.
+    InboxBelow(AgentId, InboxSize),
     /// The last agent that was created in a tree is this one.
     LastCreated {
         /// The root of the tree.
@@ -75,6 +78,15 @@ pub enum Expect {
     Affords(BudgetId, Allowance, Amount),
     /// The budget would not have this amount left even if the calls under way used nothing.
     Lacks(BudgetId, Allowance, Amount),
+}
+
+/// How much is in an inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InboxSize {
+    /// How many posts.
+    pub posts: u32,
+    /// The bytes of their bodies as JSON.
+    pub bytes: u64,
 }
 
 /// One change. A write replaces the whole row; of several writes of one row in a commit, the last one wins. A

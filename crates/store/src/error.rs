@@ -112,6 +112,12 @@ pub enum Error {
         /// How many it may have.
         limit: u32,
     },
+    /// The inbox of the agent has as much in it as a commit allows.
+    #[error("the inbox of agent {agent} is full")]
+    InboxFull {
+        /// Which agent.
+        agent: AgentId,
+    },
     /// The agent was deleted.
     #[error("agent {agent} was deleted")]
     Deleted {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope, Step,
-    StepKey, Time, UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, PostId, Run, RunId,
+    Scope, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -157,6 +157,16 @@ impl<B: StoreLayer> Store for Layered<B> {
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         self.between.pass().await?;
         self.store.inbox(agent).await
+    }
+
+    async fn post_ids(&self, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+        self.between.pass().await?;
+        self.store.post_ids(agent, limit).await
+    }
+
+    async fn posts(&self, agent: AgentId, ids: Vec<PostId>) -> Result<Vec<Post>> {
+        self.between.pass().await?;
+        self.store.posts(agent, ids).await
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {

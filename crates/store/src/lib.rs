@@ -27,14 +27,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, NodeId, Post, Run, RunId, Scope, Step,
-    StepKey, Time, UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, NodeId, Post, PostId, Run, RunId,
+    Scope, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
 pub use budget::{BudgetChange, DAYS_KEPT};
 pub use changed::CommittedEvents;
-pub use commit::{Commit, Committed, Expect, Fence, Write};
+pub use commit::{Commit, Committed, Expect, Fence, InboxSize, Write};
 pub use database::Database;
 pub use derive::monotonic_time;
 pub use error::Error;
@@ -53,7 +53,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// `entourage-store-sqlite`.
 ///
 /// A read takes a [`Scope`]: a row of another owner reads as if it did not exist. Only `claim`, `due`
-/// and `inbox`, which the engine itself calls, cover all owners.
+/// and what reads inboxes, which the engine itself calls, cover all owners.
 #[async_trait]
 pub trait Store: Send + Sync + 'static {
     /// Returns one agent, if the scope includes it.
@@ -115,6 +115,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the posts in an agent's inbox in the order of their commits, whatever the writers' clocks say.
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
+
+    /// Returns the ids of posts in an agent's inbox, in any order, at most this many. It reads none of them, however
+    /// large they are.
+    async fn post_ids(&self, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+        Ok(self.inbox(agent).await?.into_iter().take(limit as usize).map(|post| post.id).collect())
+    }
+
+    /// Returns those of these posts that are in an agent's inbox, in the order of their commits.
+    async fn posts(&self, agent: AgentId, ids: Vec<PostId>) -> Result<Vec<Post>> {
+        Ok(self.inbox(agent).await?.into_iter().filter(|post| ids.contains(&post.id)).collect())
+    }
 
     /// Claims the agent for one activation: raises its epoch, and reads what the activation starts from. None
     /// if there is no such agent.

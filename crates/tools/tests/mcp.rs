@@ -341,6 +341,39 @@ async fn an_unsafe_call_with_an_invalid_result_is_in_doubt() {
     }
 }
 
+/// Answers `initialize`, or else a call, with an error as long as `LONG`.
+const WORDY: &str = r#"
+LONG=$(head -c 1000000 /dev/zero | tr '\0' x)
+while read -r line; do
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    case $line in
+    *'"initialize"'*) [ "$1" = initialize ] || result='{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}' ;;
+    *tools/list*) result='{"tools":[{"name":"pay","inputSchema":{"type":"object"}}]}' ;;
+    *tools/call*) result= ;;
+    *) continue ;;
+    esac
+    case $result in
+    '') printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}\n' "$id" "$LONG" ;;
+    *) printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$result" ;;
+    esac
+done
+"#;
+
+/// Whatever a server gives as a reason is in logs, lists and outputs again and again.
+#[tokio::test]
+async fn a_long_error_of_a_server_is_cut() {
+    let script = TempDir::new().unwrap();
+    let path = script.path().join("server.sh");
+    std::fs::write(&path, WORDY).unwrap();
+    let server = |fails: &str| command("wordy", "sh", &[path.to_str().unwrap(), fails]);
+    let problem = connect_server(server("initialize")).await.err().unwrap().to_string();
+    assert!(problem.contains("xxx") && problem.len() < 1_000, "{} bytes", problem.len());
+    let (tools, _) = connect_server(server("call")).await.unwrap();
+    let failed = fails(tool_named(&tools, "wordy__pay"), json!({})).await.to_string();
+    assert!(failed.starts_with("xxx") && failed.len() < 1_000, "{} bytes", failed.len());
+}
+
 #[tokio::test]
 async fn dropping_a_call_sends_a_cancellation_to_the_server() {
     let tools = connected().await;

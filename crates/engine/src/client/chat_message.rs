@@ -10,7 +10,7 @@ use entourage_types::{
 };
 use serde::Serialize;
 
-use super::{Client, LONGEST_NAME, checked_name, checked_text};
+use super::{Client, LONGEST_NAME, checked_name, checked_text, inbox::has_room};
 use crate::{
     Error, Result,
     thread::{self, ThreadSlot},
@@ -171,7 +171,7 @@ impl Client {
         let post = Post::new(agent.id, now, body);
         let spoken = AcceptedMessage { root, agent: agent.id, post: post.id, again: false };
         commit.post(post, &self.owner);
-        self.check_room(&agent).await?;
+        commit.expect.push(has_room(agent.id));
         let sent = Sent { agent: spoken.agent, post: spoken.post };
         match self.commit_once(once, request, sent, commit).await? {
             Some(first) => self.replayed_message(first).await,

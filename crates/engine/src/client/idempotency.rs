@@ -6,7 +6,7 @@ use entourage_store::{Commit, Error as StoreError, Expect, Write};
 use entourage_types::{Columns, EntityKind, is_storable_name};
 use serde::{Deserialize, Serialize};
 
-use super::Client;
+use super::{Client, inbox};
 use crate::{Error, Result, digest::digest};
 
 /// What is kept of a request that carried a key.
@@ -71,6 +71,7 @@ impl Client {
             Err(StoreError::Deleted { agent }) => Err(Error::Gone(agent)),
             // It was forgotten meanwhile.
             Err(StoreError::NoAgent { agent }) => Err(Error::not_found("agent", agent)),
+            Err(StoreError::InboxFull { agent }) => Err(inbox::is_full(agent)),
             Err(error) => Err(error.into()),
         }
     }

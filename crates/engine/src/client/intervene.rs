@@ -6,7 +6,10 @@ use entourage_types::{
     PostBody, PostId, Status, Task, Time, WaitingOn,
 };
 
-use super::{Client, checked_text};
+use super::{
+    Client, checked_text,
+    inbox::{has_room, same_unread, was_full},
+};
 use crate::{Error, Result, goals, interventions::post_of};
 
 impl Client {
@@ -17,7 +20,8 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
     /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
-    /// fail, or a resume of what is not paused.
+    /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume and a deletion always get
+    /// through; one that is in a full inbox already is returned instead of another one.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.apply_intervention(id, action, text, None, None).await
     }
@@ -66,13 +70,15 @@ impl Client {
         if matches!(action, Action::Steer | Action::Modify) {
             self.engine.may_be_told(&agent).await?;
         }
-        if text.is_some() && action != Action::Delete {
-            self.check_room(&agent).await?;
-        }
+        // What ends work, or lets it go on, gets through: without it, a full inbox might never be read.
+        let mut is_limited = action != Action::Delete;
         let mut done = loop {
             let now = self.engine.now();
             let (done, post) = intervention(&agent, action, text, of, now);
             let mut commit = Commit::new(now).expect(Expect::Agent(id)).write(Write::record(&done.clone())?);
+            if post.is_some() && is_limited {
+                commit.expect.push(has_room(id));
+            }
             post.into_iter().for_each(|post| commit.post(post, &agent.owner));
             self.annotate(&agent, action, text, &mut commit).await?;
             if matches!(action, Action::Steer | Action::Modify | Action::Retry) {
@@ -81,6 +87,13 @@ impl Client {
             match self.commit_once(key, &request, done.id, commit).await {
                 // Another person set something of it at the same moment.
                 Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::ANNOTATIONS, .. })) => {}
+                Err(error) if was_full(&error) && matches!(action, Action::Stop | Action::Resume) => {
+                    // However often it is sent, it is in the inbox once.
+                    if let Some(first) = same_unread(&self.inbox(&agent).await?, action, of) {
+                        return self.record(first).await;
+                    }
+                    is_limited = false;
+                }
                 Err(error) => return Err(goals::refused(id, error)),
                 Ok(Some(first)) => return self.done_before(id, action, first).await,
                 Ok(None) => break done,

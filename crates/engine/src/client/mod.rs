@@ -39,6 +39,7 @@ mod secrets;
 mod send;
 mod servers;
 mod steps;
+mod switch_limit;
 mod texts;
 mod timeline;
 mod transcript;

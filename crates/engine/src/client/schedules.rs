@@ -8,6 +8,7 @@ use entourage_types::{
 
 use super::{
     Client, LONGEST_TEXT, Posted, checked_text,
+    inbox::has_room,
     owner_limit::{Once, OwnerLimit},
 };
 use crate::{
@@ -17,12 +18,12 @@ use crate::{
 
 /// Why a schedule does not change any more.
 const ENDED: &str = "the schedule has ended";
-/// How many active schedules an owner may have.
+/// How many schedules that have not ended an owner may have: a paused one is kept, too.
 const MOST: OwnerLimit = OwnerLimit {
     number: 1_000,
-    what: "active schedules",
+    what: "schedules that have not ended",
     counter: "active schedules",
-    remedy: "end or pause some",
+    remedy: "end some",
 };
 /// The longest text of a schedule with its payload, in bytes: it comes again and again.
 const LONGEST: usize = INSTRUCTION_BYTES;
@@ -54,7 +55,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a deleted agent, [`Error::Invalid`] for an empty text, [`Error::Part`] for a name
-    /// that is none, [`Error::NotNow`] if the inbox has too much unread text or the goal of the agent is
+    /// that is none, [`Error::NotNow`] if the inbox is full or the goal of the agent is
     /// archived.
     pub async fn trigger(
         &self,
@@ -71,10 +72,9 @@ impl Client {
         if agent.status == Status::Cancelled {
             return Err(Error::Gone(to));
         }
-        self.check_room(&agent).await?;
         let post = post_of(to, trigger, text, self.engine.now());
         let posted = post.id;
-        let mut commit = Commit::new(post.at).expect(Expect::Agent(to));
+        let mut commit = Commit::new(post.at).expect(Expect::Agent(to)).expect(has_room(to));
         commit.post(post, &agent.owner);
         commit.expect.extend(self.engine.open_goal(&agent).await?);
         let committed = self.commit_once(key, &request, posted, commit).await;
@@ -88,7 +88,7 @@ impl Client {
     /// The same `key` with the same schedule is one schedule.
     ///
     /// # Errors
-    /// As for [`Client::trigger`]; [`Error::LimitReached`] beyond 1,000 active schedules; [`Error::Invalid`], too, for a text with
+    /// As for [`Client::trigger`]; [`Error::LimitReached`] beyond 1,000 that have not ended; [`Error::Invalid`], too, for a text with
     /// a payload of more than 8 KiB, for a first time that has passed, for less than a minute between two times, and for a
     /// cron expression or a time zone that cannot be read.
     pub async fn schedule(&self, new: NewSchedule, key: Option<&str>) -> Result<Schedule> {
@@ -146,9 +146,9 @@ impl Client {
         let mut commit = Commit::new(now).expect(Expect::NotDeleted(to)).write(Write::record(&schedule)?);
         commit.push(Write::ScheduleWakeup(Wakeup::of_schedule(&schedule)));
         commit.expect.extend(open_goal);
-        let active = RecordFilter::<Schedule>::in_status(ScheduleStatus::Active);
+        let kept = [ScheduleStatus::Active, ScheduleStatus::Paused].map(RecordFilter::<Schedule>::in_status);
         let once = Once { key, request: &request, answer: schedule.id };
-        let made = self.commit_one_more(&MOST, active, once, commit).await;
+        let made = self.commit_one_more(&MOST, &kept, once, commit).await;
         match made.map_err(|error| goals::refused(to, error))? {
             Some(made) => self.record(made).await,
             None => Ok(schedule),
@@ -208,7 +208,6 @@ impl Client {
                 let why = "it has not read what the schedule gave it last";
                 return Err(Error::NotNow { agent: agent.id, why });
             }
-            self.check_room(&agent).await?;
             let now = self.engine.now();
             let post = fired_by(&record, now);
             let posted = Posted { agent: agent.id, post: post.id };
@@ -216,6 +215,7 @@ impl Client {
             let mut commit =
                 Commit::new(now).expect(Expect::NotDeleted(agent.id)).write(Write::record(&fired)?);
             commit.expect.push(Expect::Version(Schedule::KIND, id.to_string(), version));
+            commit.expect.push(has_room(agent.id));
             commit.expect.extend(self.engine.open_goal(&agent).await?);
             commit.post(post, &agent.owner);
             match self.commit_once(key, &request, posted.post, commit).await {
@@ -258,16 +258,6 @@ impl Client {
             if status == ScheduleStatus::Active {
                 commit.expect.push(Expect::NotDeleted(set.agent));
                 commit.expect.extend(self.engine.open_goal(&self.agent(set.agent).await?).await?);
-                let active = RecordFilter::<Schedule>::in_status(ScheduleStatus::Active);
-                match self.make_room(&MOST, active, &mut commit).await {
-                    // The same request may have taken the last place: it is done.
-                    Err(Error::LimitReached { .. })
-                        if self.record::<Schedule>(id).await?.status == status =>
-                    {
-                        continue;
-                    }
-                    room => room?,
-                }
             }
             match self.engine.commit(commit).await {
                 Ok(_) => return Ok(set),

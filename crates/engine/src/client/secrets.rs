@@ -10,7 +10,7 @@ use crate::{Error, Result, SecretKeys};
 /// The minimum length of a value, in characters: a shorter one could not be told from other text where a server repeats it.
 const SHORTEST_VALUE: usize = 8;
 /// The maximum length of a value, in bytes.
-const LONGEST_VALUE: usize = 64 * 1024;
+const LONGEST_VALUE: usize = 16 * 1024;
 /// How many secrets an owner may have.
 const MOST: OwnerLimit =
     OwnerLimit { number: 1_000, what: "secrets", counter: "secrets", remedy: "delete some" };
@@ -46,7 +46,7 @@ impl Client {
             let now = self.engine.now();
             let mut commit = Commit::new(now);
             if before.is_none() {
-                match self.make_room(&MOST, RecordFilter::<Secret>::default(), &mut commit).await {
+                match self.make_room(&MOST, &[RecordFilter::<Secret>::default()], &mut commit).await {
                     // Another request may have set the same one, which took the last place.
                     Err(Error::LimitReached { .. })
                         if self.engine.store().record::<Secret>(&self.scope, &id).await?.is_some() =>

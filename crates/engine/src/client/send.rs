@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Expect};
 use entourage_types::{Action, AgentId, Input, InterventionId, PostBody, PostId, Status};
 
-use super::{Client, checked_text, create::message_post};
+use super::{Client, checked_text, create::message_post, inbox::has_room};
 use crate::{Error, Result, goals};
 
 /// A message that was accepted.
@@ -24,8 +24,8 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::NotFound`], [`Error::Gone`] for a cancelled agent, [`Error::Invalid`] for an empty text,
-    /// [`Error::AtWork`] if the kind refuses messages meanwhile, [`Error::NotNow`] if the inbox has too much
-    /// unread text, its goal is archived or the task that it was created for has ended.
+    /// [`Error::AtWork`] if the kind refuses messages meanwhile, [`Error::NotNow`] if the inbox has too many
+    /// unread messages or too much text, its goal is archived or the task that it was created for has ended.
     pub async fn send(&self, to: AgentId, text: &str, key: Option<&str>) -> Result<Posted> {
         checked_text(text)?;
         // Read before the key is looked up: of two equal requests at once, neither is refused for what the
@@ -59,7 +59,7 @@ impl Client {
         let posted = Posted { agent: to, post: post.id };
         let mut commit = Commit::new(agent.updated).expect(Expect::Agent(to));
         commit.post(post, &self.owner);
-        self.check_room(&agent).await?;
+        commit.expect.push(has_room(to));
         commit.expect.extend(self.engine.open_goal(&agent).await?);
         let committed = self.commit_once(key, &request, posted.post, commit).await;
         if let Some(first) = committed.map_err(|error| goals::refused(to, error))? {

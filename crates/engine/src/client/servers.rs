@@ -5,7 +5,7 @@ use entourage_types::{
     AgentId, RecordWrite, Secret, SecretName, Switch, SwitchScope, Switches, ToolSwitches, is_tool_of,
 };
 
-use super::Client;
+use super::{Client, switch_limit::check_room_for_switch};
 use crate::{
     Error, Result,
     servers::{ConnectionState, OwnerServer, ToolServer, cannot_be_reached, not_set},
@@ -100,6 +100,7 @@ impl Client {
             if kept.switches.get(name) == switch {
                 break;
             }
+            check_room_for_switch(&server.name, name, &kept.switches, switch)?;
             kept.switches.set(name, switch);
             kept.updated = now;
             if kept.switches.len() > MOST as usize {

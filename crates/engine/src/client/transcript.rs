@@ -152,6 +152,24 @@ impl Client {
         Ok(self.inbox(&agent).await?.iter().filter_map(TranscriptRenderer::unread).collect())
     }
 
+    /// Which posts an agent has not read yet, and the messages of the person among those that are not `known`, oldest
+    /// first. Who asks again, with what was returned, has only what is new read.
+    ///
+    /// # Errors
+    /// [`crate::Error::NotFound`].
+    pub async fn unread_beyond(
+        &self,
+        agent: AgentId,
+        known: &HashSet<PostId>,
+    ) -> Result<(HashSet<PostId>, Vec<Entry>)> {
+        let agent = self.agent(agent).await?;
+        let unread: HashSet<PostId> = self.post_ids(&agent, u32::MAX).await?.into_iter().collect();
+        let new: Vec<PostId> = unread.difference(known).copied().collect();
+        let posts =
+            if new.is_empty() { Vec::new() } else { self.engine.store().posts(agent.id, new).await? };
+        Ok((unread, posts.iter().filter_map(TranscriptRenderer::unread).collect()))
+    }
+
     /// The questions of an agent and of all below it that were asked from `since` on and before `until`, newest first:
     /// those of this page, and one more if there are more. It looks at a part of the tree's questions at a time, and at
     /// none that are older.

@@ -4,7 +4,7 @@ use std::{collections::HashMap, time::Duration};
 
 use entourage_types::{Entity, Section, Status, Task, TaskResult, Time};
 
-use super::{View, cut::cut, escaped, sections::Line};
+use super::{View, cut::cut, escape::without_controls, escaped, sections::Line};
 
 /// How many characters are shown of a title, an instruction or a result.
 const TITLE: usize = 100;
@@ -59,22 +59,26 @@ fn status(line: &str) -> Option<Status> {
 }
 
 fn line(task: &Task) -> String {
-    let instruction = cut(&task.instruction, INSTRUCTION, None);
     let result = task.result.as_ref().map(|result| {
         let (name, text) = match result {
             TaskResult::Text(text) => ("result", text),
             TaskResult::Error(text) => ("error", text),
         };
-        format!("\n<{name}>{}</{name}>", escaped(&cut(text, RESULT, None)))
+        format!("\n<{name}>{}</{name}>", shown(text, RESULT))
     });
     format!(
         "<task id=\"{}\" status=\"{}\">\n<title>{}</title>\n<instruction>{}</instruction>{}\n</task>",
         task.id,
         task.status,
-        escaped(&cut(&task.title, TITLE, None)),
-        escaped(&instruction),
+        shown(&task.title, TITLE),
+        shown(&task.instruction, INSTRUCTION),
         result.unwrap_or_default(),
     )
+}
+
+/// A text of so many characters, as it is shown.
+fn shown(text: &str, characters: usize) -> String {
+    escaped(&without_controls(&cut(text, characters, None))).into_owned()
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Goals, the tasks of their agents, and the user agent: what each reads, when each stops, and who wakes whom.
 
-use entourage_engine::{Clock as _, Error, GoalChange, Kinds, NewGoal, NewSchedule, Page, Retention};
+use std::collections::HashSet;
+
+use entourage_engine::{
+    Client, Clock as _, Error, GoalChange, Kinds, NewAgent, NewGoal, NewSchedule, Page, Retention,
+};
 use entourage_llm::{Error as ModelError, Message, Request, Script, ScriptedModel, ToolChoice};
 use entourage_testkit::{World, quiet};
 use entourage_types::{
@@ -340,6 +344,25 @@ async fn an_owner_has_one_user_agent_also_if_many_ask_for_it_at_once() {
     eventually("it has answered", look, |status| *status == Status::Succeeded).await;
     assert_eq!(model.requests().len(), 1);
     assert_eq!(ada.user_agent().await.unwrap().id, ids[0], "it stays");
+    assert_eq!(world.audit().await, []);
+}
+
+/// However many were deleted, there is one that was not, also if many ask for it at once.
+#[tokio::test]
+async fn a_user_agent_that_was_deleted_is_followed_by_another_each_time() {
+    let world = start(&mind(), Kinds::builtin()).await;
+    let client = world.engine().client(Owner::local());
+    let mut seen = HashSet::new();
+    for _ in 0..20 {
+        let asked = futures::future::join_all((0..4).map(|_| client.user_agent())).await;
+        let agents: Vec<_> = asked.into_iter().map(Result::unwrap).collect();
+        assert!(agents.iter().all(|agent| agent.id == agents[0].id && Client::is_user_agent(agent)));
+        assert_ne!(agents[0].status, Status::Cancelled);
+        assert!(seen.insert(agents[0].id), "it was deleted");
+        client.intervene(agents[0].id, Action::Delete, None).await.unwrap();
+    }
+    let other = client.create(NewAgent::default(), None).await.unwrap();
+    assert!(!Client::is_user_agent(&other));
     assert_eq!(world.audit().await, []);
 }
 

@@ -46,6 +46,7 @@ mod explorer_stream;
 mod explorer_tree;
 mod feed;
 mod forgotten;
+mod full_inbox;
 mod gate;
 mod goal_crashes;
 mod goal_feed;

@@ -13,7 +13,8 @@ use entourage_store::{
 };
 use entourage_testkit::quiet;
 use entourage_types::{
-    AgentId, EntityKind, Goal, GoalStatus, Owner, Record, Recurrence, ScheduleStatus, Time, Trigger,
+    AgentId, EntityKind, Goal, GoalStatus, Owner, Record, Recurrence, Schedule, ScheduleId, ScheduleStatus,
+    Time, Trigger,
 };
 use serde_json::Value;
 
@@ -125,46 +126,40 @@ async fn one_more(client: &Client) {
     drop(client.schedule(hourly(agent), None).await.unwrap());
 }
 
-/// A paused schedule does not count, and counts again once it goes on, also if another one is made at that moment.
+/// A paused schedule is kept, so it counts. One that goes on is no other one.
 #[tokio::test]
-async fn an_owner_has_a_thousand_active_schedules_also_where_paused_ones_go_on() {
+async fn an_owner_has_a_thousand_schedules_that_have_not_ended_paused_or_not() {
     let rows = MemoryStore::default();
     let client = node(Arc::new(rows.handle()));
     let agent = client.create(NewAgent::default(), None).await.unwrap().id;
-    let mut paused = Vec::new();
-    for _ in 0..2 {
-        let id = client.schedule(hourly(agent), None).await.unwrap().id;
-        paused.push(client.pause_schedule(id).await.unwrap().id);
+    let first = client.schedule(hourly(agent), None).await.unwrap();
+    let mut commit = Commit::new(Time::from_micros(1));
+    let mut ids = Vec::new();
+    for nth in 1..999 {
+        let status = if nth % 3 == 0 { ScheduleStatus::Active } else { ScheduleStatus::Paused };
+        let schedule = Schedule { id: ScheduleId::new(), status, ..first.clone() };
+        ids.push((schedule.id, status));
+        commit.push(Write::Record(schedule.entity().unwrap(), None));
     }
-    let mut active = Vec::new();
-    for _ in 0..999 {
-        active.push(client.schedule(hourly(agent), None).await.unwrap().id);
+    rows.commit(commit).await.unwrap();
+    let what = "schedules that have not ended";
+    // Of two at once one takes the last place.
+    let second = overtaken(&rows, |client| Box::pin(one_more(client)));
+    let refused = second.schedule(hourly(agent), None).await;
+    assert!(is_limit(&refused, 1_000, what), "{refused:?}");
+    for (id, status) in ids.into_iter().take(6) {
+        match status {
+            ScheduleStatus::Active => drop(client.pause_schedule(id).await.unwrap()),
+            _ => drop(client.resume_schedule(id).await.unwrap()),
+        }
+        let refused = client.schedule(hourly(agent), None).await;
+        assert!(is_limit(&refused, 1_000, what), "{refused:?}");
     }
-    let second = || overtaken(&rows, |client| Box::pin(one_more(client)));
-    // The thousandth is there, whoever came first; the paused ones have left room for it.
-    let refused = second().schedule(hourly(agent), None).await;
-    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
-    let refused = client.resume_schedule(paused[0]).await;
-    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
-    // Once one has ended there is room, for one that goes on as for a new one.
-    client.end_schedule(active[0]).await.unwrap();
-    client.resume_schedule(paused[0]).await.unwrap();
-    let refused = client.resume_schedule(paused[1]).await;
-    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
-    // Of one that goes on and one that is made at the same moment there is room for one.
-    client.pause_schedule(active[1]).await.unwrap();
-    let refused = second().resume_schedule(paused[1]).await;
-    assert!(is_limit(&refused, 1_000, "active schedules"), "{refused:?}");
-    // Whose resumption another request of the same takes the last place for is done.
-    client.end_schedule(active[2]).await.unwrap();
-    let twice = twice(&rows, |client| {
-        Box::pin(async {
-            let first =
-                client.schedules(None, Some(ScheduleStatus::Paused), Page::default()).await.unwrap()[0].id;
-            client.resume_schedule(first).await.unwrap();
-        })
-    });
-    assert_eq!(twice.resume_schedule(paused[1]).await.unwrap().status, ScheduleStatus::Active);
+    client.pause_schedule(first.id).await.unwrap();
+    client.end_schedule(first.id).await.unwrap();
+    client.schedule(hourly(agent), None).await.unwrap();
+    let refused = client.schedule(hourly(agent), None).await;
+    assert!(is_limit(&refused, 1_000, what), "{refused:?}");
 }
 
 fn rome() -> NewGoal {

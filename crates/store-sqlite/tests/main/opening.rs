@@ -333,6 +333,7 @@ async fn migration_from_version_15_keeps_every_form_of_step() {
         failed: Vec::new(),
         put_off: 0,
         shortage: None,
+        held_back: false,
     };
     let last: Time = serde_json::from_value(json!("9999-12-30T22:00:00Z")).unwrap();
     let output = json!({"call": CallId::new(), "tool": "t", "text": "kept"});

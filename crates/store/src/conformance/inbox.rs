@@ -1,12 +1,12 @@
 //! Inboxes and wake-ups: stored until they are consumed, then gone.
 
-use entourage_types::{PostId, Wakeup};
+use entourage_types::{AgentId, PostId, Wakeup};
 
 use super::{
     Backing,
     sample::{at, claim, new_root, owner, post, stranger, wakeup},
 };
-use crate::{Commit, Result, Store, Write};
+use crate::{Commit, Error, Expect, InboxSize, Result, Store, Write};
 
 /// Posts are read in the order of their commits, whatever their ids and times, each as it was written.
 pub async fn posts_are_read_in_order_of_arrival(place: impl Backing) -> Result<()> {
@@ -64,6 +64,70 @@ pub async fn a_commit_consumes_only_posts_of_its_own_agent(place: impl Backing) 
     store.commit(commit).await?;
     assert_eq!(store.inbox(other.id).await?, [theirs]);
     assert_eq!(store.due(at(1), None, 10).await?, [wake]);
+    Ok(())
+}
+
+/// The ids of posts are read without them, at most as many as asked for; posts are read by their ids, in the order of
+/// their commits, as far as the agent has not read them.
+pub async fn posts_are_read_by_their_ids(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let posts = ["one", "two", "three"].map(|text| post(known.id, text));
+    let order = [2, 0, 1].map(|index| posts[index].clone());
+    assert_eq!(store.post_ids(known.id, 9).await?, []);
+    for post in &order {
+        store.commit(Commit::new(at(1)).write(Write::Post(post.clone()))).await?;
+    }
+    let mut ids = store.post_ids(known.id, 9).await?;
+    assert_eq!(ids.len(), 3);
+    assert_eq!(store.posts(known.id, ids.clone()).await?, order);
+    ids.sort();
+    assert_eq!(ids, posts.each_ref().map(|post| post.id));
+    assert_eq!(store.post_ids(known.id, 2).await?.len(), 2);
+    assert_eq!(store.post_ids(other.id, 9).await?, []);
+    assert_eq!(store.posts(other.id, ids.clone()).await?, []);
+    let agent = claim(&store, known.id).await?.agent;
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::ConsumePost(order[1].id))).await?;
+    let left = [order[0].clone(), order[2].clone()];
+    assert_eq!(store.posts(known.id, ids).await?, left);
+    assert_eq!(store.posts(known.id, vec![left[1].id, PostId::new()]).await?, left[1..]);
+    Ok(())
+}
+
+/// A commit may expect an inbox below a number of posts, and of bytes: it counts what the agent has not read.
+pub async fn an_inbox_takes_no_more_than_a_limit(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let (known, other) = (new_root(&store, owner()).await?, new_root(&store, owner()).await?);
+    let letter = post(known.id, "\"één\"\n");
+    let each = serde_json::to_string(&letter.body)?.len() as u64;
+    let below = async |agent: AgentId, posts, bytes| {
+        let expect = Expect::InboxBelow(agent, InboxSize { posts, bytes });
+        match store.commit(Commit::new(at(1)).expect(expect)).await {
+            Err(Error::InboxFull { agent: full }) => {
+                assert_eq!(full, agent);
+                Ok(false)
+            }
+            done => done.map(|_| true),
+        }
+    };
+    assert!(below(known.id, 1, 1).await? && !below(known.id, 0, 1).await?, "it is empty");
+    assert!(below(known.child("digger", "digs", None, at(0)).id, 1, 1).await?, "there is no such agent yet");
+    for agent in [&known, &known, &other] {
+        store.commit(Commit::new(at(1)).write(Write::Post(post(agent.id, "\"één\"\n")))).await?;
+    }
+    for (posts, bytes, holds) in
+        [(3, 2 * each + 1, true), (2, 2 * each + 1, false), (3, 2 * each, false), (1, u64::MAX, false)]
+    {
+        assert_eq!(below(known.id, posts, bytes).await?, holds, "{posts} posts, {bytes} bytes");
+    }
+    // What a commit posts does not count in it.
+    let last =
+        Commit::new(at(1)).expect(Expect::InboxBelow(known.id, InboxSize { posts: 3, bytes: u64::MAX }));
+    store.commit(last.write(Write::Post(letter.clone()))).await?;
+    assert!(!below(known.id, 3, u64::MAX).await?);
+    let agent = claim(&store, known.id).await?.agent;
+    store.commit(Commit::fenced(&agent, at(2)).write(Write::ConsumePost(letter.id))).await?;
+    assert!(below(known.id, 3, 2 * each + 1).await?, "it has read one");
     Ok(())
 }
 

@@ -177,6 +177,8 @@ macro_rules! conformance {
                 posts_are_read_in_order_of_arrival,
                 a_commit_reports_whether_unread_posts_are_left,
                 a_commit_consumes_only_posts_of_its_own_agent,
+                posts_are_read_by_their_ids,
+                an_inbox_takes_no_more_than_a_limit,
                 due_wakeups_are_in_order_and_paged,
                 a_consumed_wakeup_is_removed,
             ];

@@ -19,8 +19,8 @@ use super::{
     sample::{at, done, key as key_of, open, post, question, request, run, say, step, task, wakeup},
 };
 use crate::{
-    AgentQuery, Claim, Commit, EntityQuery, Error, Expect, ItemQuery, MemoryStore, Page, Result, RunQuery,
-    Store, UsageQuery, Write,
+    AgentQuery, Claim, Commit, EntityQuery, Error, Expect, InboxSize, ItemQuery, MemoryStore, Page, Result,
+    RunQuery, Store, UsageQuery, Write,
 };
 use acts::{Act, RandomExpect, RandomWrite, act};
 
@@ -126,6 +126,9 @@ impl Known {
             RandomExpect::Children(nth, limit) => Expect::ChildrenBelow(self.agent(*nth).id, *limit),
             RandomExpect::Created(nth, limit, since) => {
                 Expect::CreatedBelow(self.agent(*nth).root, *limit, at(*since))
+            }
+            RandomExpect::Inbox(nth, posts, bytes) => {
+                Expect::InboxBelow(self.agent(*nth).id, InboxSize { posts: *posts, bytes: *bytes })
             }
             RandomExpect::NotDeleted(nth) => Expect::NotDeleted(self.agent(*nth).id),
             RandomExpect::ChildrenDeleted(nth) => Expect::ChildrenDeleted(self.agent(*nth).id),

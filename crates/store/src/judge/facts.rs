@@ -2,7 +2,7 @@
 
 use entourage_types::{Agent, AgentId, Amount, Budget, BudgetId, EntityKind, Owner, RunId, Time};
 
-use crate::{Error, Result};
+use crate::{Error, InboxSize, Result};
 
 /// Reads the facts that the judgement of a commit depends on, inside the transaction that writes.
 pub trait Facts {
@@ -53,6 +53,9 @@ pub trait Facts {
 
     /// Whether an agent has posts or wake-ups.
     fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool, Self::Error>;
+
+    /// How much is in an agent's inbox. It counts this many posts and no more, so its cost is bounded.
+    fn inbox_size(&mut self, agent: AgentId, most: u32) -> Result<InboxSize, Self::Error>;
 
     /// The last agent that was created in the tree of this root, of those that are still there.
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>, Self::Error>;

@@ -145,6 +145,11 @@ impl<F: Facts> Judge<'_, F> {
                 let lives = found.status != Status::Cancelled && read(facts.is_living(*agent))?;
                 holds(lives, Error::HasEnded { agent: *agent })
             }
+            Expect::InboxBelow(agent, limit) => {
+                let found = read(facts.inbox_size(*agent, limit.posts))?;
+                let has_room = found.posts < limit.posts && found.bytes < limit.bytes;
+                holds(has_room, Error::InboxFull { agent: *agent })
+            }
             Expect::LastCreated { root, last } => {
                 let found = read(facts.last_created(*root))?;
                 holds(found == Some(*last), Error::HasGrown { root: *root })

@@ -20,7 +20,7 @@ use url::Url;
 use super::{
     bounded::Bounded,
     child::{Child, Log},
-    failure::refused,
+    failure::{refused, shortened},
     lines::{LineError, Lines},
     secrets::Secrets,
     settings::McpTransport,
@@ -38,15 +38,15 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Connects within the configured time. The error is the operator's to read: it names the program or the address.
-    pub(super) async fn open(settings: &McpSettings) -> Result<Self> {
+    pub(super) async fn open(settings: &McpSettings, secrets: &Secrets) -> Result<Self> {
         let limit = settings.connect_timeout;
-        tokio::time::timeout(limit, connect(settings))
+        tokio::time::timeout(limit, connect(settings, secrets))
             .await
             .unwrap_or_else(|_| Err(format!("it did not answer within {} s", limit.as_secs())))
             .map_err(|why| {
-                let (name, from) = (&settings.name, described(&settings.transport));
+                let (name, from) = (&settings.name, secrets.strike(&described(&settings.transport)));
+                let why = shortened(secrets.strike(&why));
                 let whole = format!("the MCP server `{name}` cannot be reached ({from}): {why}");
-                let whole = Secrets::of(settings).strike(&whole);
                 // On one line, whatever the server's message is.
                 Error::Failed(whole.split_whitespace().collect::<Vec<_>>().join(" "))
             })
@@ -107,13 +107,13 @@ impl ClientHandler for Client {
     }
 }
 
-async fn connect(settings: &McpSettings) -> Result<Connection, String> {
+async fn connect(settings: &McpSettings, secrets: &Secrets) -> Result<Connection, String> {
     let (trouble, heard) = (LineError::default(), LastMessage::default());
     let why =
         |error: &ClientInitializeError| trouble.get().map_or_else(|| refused(error), |why| (*why).into());
     match &settings.transport {
         McpTransport::Command { command, args, env, cwd } => {
-            let log = Log { server: settings.name.clone(), secrets: Secrets::of(settings) };
+            let log = Log { server: settings.name.clone(), secrets: secrets.clone() };
             let supervisor = settings.supervisor.as_deref().unwrap_or_default();
             let (child, stdout, stdin) = Child::start(log, supervisor, command, args, env, cwd.as_ref())
                 .map_err(|error| format!("it does not start: {error}"))?;

@@ -7,6 +7,10 @@ use rmcp::{
     transport::{DynamicTransportError, streamable_http_client::StreamableHttpError},
 };
 
+/// How many characters are kept of what a server gives as a reason: it may be as long as a message, and is in each log
+/// line, list and output about the failure.
+const LONGEST_REASON: usize = 500;
+
 type HttpError = StreamableHttpError<reqwest::Error>;
 
 /// What a call without an answer means for the call and its connection.
@@ -96,4 +100,26 @@ fn deepest(error: &dyn Error) -> &dyn Error {
         deepest = source;
     }
     deepest
+}
+
+/// Returns the beginning of a reason. Secrets must be struck before: what is left of one that is cut would not be found.
+pub(super) fn shortened(mut reason: String) -> String {
+    if let Some((end, _)) = reason.char_indices().nth(LONGEST_REASON) {
+        reason.truncate(end);
+        reason.push('…');
+        reason.shrink_to_fit();
+    }
+    reason
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_as_long_as_it_is_useful() {
+        assert_eq!(shortened("it does not start".to_owned()), "it does not start");
+        let short = shortened("ü".repeat(15 << 20));
+        assert_eq!((short.chars().count(), short.ends_with("ü…")), (LONGEST_REASON + 1, true));
+    }
 }

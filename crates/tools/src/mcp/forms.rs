@@ -16,8 +16,23 @@ pub(super) fn forms(text: &str) -> Vec<String> {
     // Most encoders leave these as they are.
     let unreserved = [("%2D", "-"), ("%2E", "."), ("%5F", "_"), ("%7E", "~")];
     let usual = unreserved.iter().fold(percent.clone(), |usual, (code, c)| usual.replace(code, c));
+    // As a browser's `encodeURIComponent` has it.
+    let left = [("%21", "!"), ("%27", "'"), ("%28", "("), ("%29", ")"), ("%2A", "*")];
+    let browsers = left.iter().fold(usual.clone(), |text, (code, c)| text.replace(code, c));
+    let html = in_html(text);
+    // As Go has it.
+    let in_json_for_html = [("&", "\\u0026"), ("<", "\\u003c"), (">", "\\u003e")]
+        .iter()
+        .fold(in_json.clone(), |text, (c, code)| text.replace(c, code));
     let mut forms = vec![
         ascii(&in_json),
+        ascii(&in_json_for_html),
+        in_json_for_html,
+        lower_percent(&percent),
+        lower_percent(&usual),
+        browsers,
+        html.replace("&#39;", "&#x27;"),
+        html.replace("&quot;", "&#34;"),
         // Some encoders escape this, too.
         in_json.replace('/', "\\/"),
         in_json,
@@ -25,7 +40,7 @@ pub(super) fn forms(text: &str) -> Vec<String> {
         usual.replace("%20", "+"),
         percent,
         usual,
-        in_html(text),
+        html,
     ];
     forms.extend((0..3).flat_map(|before| in_base64(text, before)));
     forms.retain(|form| form != text && form.len() >= LEAST);
@@ -39,6 +54,16 @@ fn ascii(json: &str) -> String {
         c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")).collect::<String>()
     };
     json.chars().map(|c| if c.is_ascii() { c.to_string() } else { code(c) }).collect()
+}
+
+/// Percent-encoded, with the letters of the codes in lower case.
+fn lower_percent(text: &str) -> String {
+    let mut after = usize::MAX;
+    let lower = |c: char| {
+        after = if c == '%' { 0 } else { after.saturating_add(1) };
+        if after <= 2 { c.to_ascii_lowercase() } else { c }
+    };
+    text.chars().map(lower).collect()
 }
 
 fn in_html(text: &str) -> String {
@@ -72,6 +97,11 @@ mod tests {
         has("?k=pass%22word%5Cx1/w%2Brd%3D%C3%A9%20%3C%26%27%3E");
         has("k=pass%22word%5Cx1%2Fw%2Brd%3D%C3%A9+%3C%26%27%3E");
         has("<p>pass&quot;word\\x1/w+rd=é &lt;&amp;&#39;&gt;</p>");
+        has("?k=pass%22word%5cx1%2fw%2brd%3d%c3%a9%20%3c%26%27%3e");
+        has("?k=pass%22word%5Cx1%2Fw%2Brd%3D%C3%A9%20%3C%26'%3E");
+        has(r#"{"a": "pass\"word\\x1/w+rd=é \u003c\u0026'\u003e"}"#);
+        has("<p>pass&quot;word\\x1/w+rd=é &lt;&amp;&#x27;&gt;</p>");
+        has("<p>pass&#34;word\\x1/w+rd=é &lt;&amp;&#39;&gt;</p>");
         for before in ["", "u", "u:", "me:", "user:"] {
             for after in ["", "!", "!!", "!!!"] {
                 let whole = BASE64_STANDARD.encode(format!("{before}{text}{after}"));

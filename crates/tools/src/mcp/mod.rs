@@ -7,6 +7,8 @@ mod child;
 #[cfg(feature = "mcp")]
 mod connection;
 #[cfg(feature = "mcp")]
+mod credentials;
+#[cfg(feature = "mcp")]
 mod failure;
 #[cfg(feature = "mcp")]
 mod forms;

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use entourage_types::SecretName;
 use secrecy::{ExposeSecret, SecretString};
 
+#[cfg(feature = "mcp")]
+use super::credentials::has_credentials;
 use super::{McpSettings, McpTransport};
 
 const OPENS: &str = "${secret:";
@@ -78,12 +80,21 @@ impl McpSettings {
         settings
     }
 
-    /// Whether each value that it is given has a secret of an owner, so that it uses no credentials of the operator.
+    /// Whether each value that it is given has a secret of an owner, and neither its arguments nor its address have
+    /// one, so that it uses no credentials of the operator: placeholders stand in values alone.
     #[must_use]
     pub fn is_of_owners(&self) -> bool {
         let values = self.transport.values();
-        !values.is_empty() && values.values().all(|value| has_any(value.expose_secret()))
+        !values.is_empty()
+            && values.values().all(|value| has_any(value.expose_secret()))
+            && !has_credentials(&self.transport)
     }
+}
+
+/// Without the feature no server is connected.
+#[cfg(not(feature = "mcp"))]
+const fn has_credentials(_: &McpTransport) -> bool {
+    false
 }
 
 impl McpTransport {

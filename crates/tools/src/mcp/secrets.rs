@@ -15,6 +15,10 @@ const LEAST: usize = 8;
 const SECRET_NAMES: [&str; 9] =
     ["key", "token", "secret", "passw", "pwd", "auth", "credential", "bearer", "cookie"];
 
+/// The most bytes of words that are looked for: what finds them is made for each connection, and takes time and memory
+/// with each byte. Longer ones are those of no usual key.
+const MOST: usize = 16 << 10;
+
 /// What a secret is replaced by.
 const STRUCK: &str = "[secret]";
 /// The secrets of one server, in all forms in which it may repeat them.
@@ -45,16 +49,15 @@ impl Secrets {
         let found = found.into_iter().chain(in_values);
         // A secret of an owner may be a part of a value.
         let given = values.values().chain(&settings.given).map(|value| value.expose_secret().to_owned());
-        // Whole, and word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
-        // first.
-        let words = given.chain(found).flat_map(|text| {
-            let parts = text.split_whitespace().chain([text.trim()]);
-            parts.map(str::to_owned).filter(|word| word.len() >= LEAST).collect::<Vec<_>>()
-        });
-        let words: BTreeSet<String> = words.flat_map(|word| forms(&word).into_iter().chain([word])).collect();
+        let words: BTreeSet<String> = given.chain(found).flat_map(|text| words_of(&text)).collect();
         if words.is_empty() {
             return Self::None;
         }
+        if words.iter().map(String::len).sum::<usize>() > MOST {
+            return Self::TooLong;
+        }
+        let words: BTreeSet<String> =
+            words.into_iter().flat_map(|word| forms(&word).into_iter().chain([word])).collect();
         // Secrets may be long, such as keys in PEM: the other kinds are faster, and take more memory.
         let finder = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
@@ -131,9 +134,18 @@ impl Secrets {
     }
 }
 
+/// A value as a whole, and word by word: of `Bearer …` only the second word is secret, and servers repeat it without the
+/// first, as they do with the value in `session=…; theme=dark`.
+fn words_of(text: &str) -> BTreeSet<String> {
+    let words = text.split_whitespace();
+    let parts = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | ';' | ',' | '&'));
+    let all = words.chain(parts).chain([text.trim()]);
+    all.filter(|word| word.len() >= LEAST).map(str::to_owned).collect()
+}
+
 /// Returns the secrets in a command's arguments: the value of an option with a secret name, in the next
 /// argument or the same one, and the secrets in addresses.
-fn in_arguments(args: &[String]) -> Vec<String> {
+pub(super) fn in_arguments(args: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_named = false;
     for arg in args {
@@ -155,7 +167,7 @@ fn is_secret(name: &str) -> bool {
 }
 
 /// Returns the password and the query values of an address, both encoded and decoded.
-fn in_address(address: &str) -> Vec<String> {
+pub(super) fn in_address(address: &str) -> Vec<String> {
     let Ok(url) = Url::parse(address) else { return Vec::new() };
     let mut found: Vec<String> = url.query_pairs().map(|(_, value)| value.into_owned()).collect();
     let values = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));

@@ -16,7 +16,7 @@ use tokio::{
 use super::{
     Problem,
     connection::Connection,
-    failure::{LostCall, loss, unanswered},
+    failure::{LostCall, loss, shortened, unanswered},
     schema::RepeatsSecret,
     secrets::Secrets,
     silence::{Calls, ConnectionState},
@@ -196,7 +196,7 @@ impl McpServer {
                     return Err(self.without_answer(why, repeatable));
                 }
                 Err(ServiceError::McpError(error)) => {
-                    return Err(Error::Failed(self.secrets().strike(&error.message)));
+                    return Err(Error::Failed(shortened(self.secrets().strike(&error.message))));
                 }
                 Err(error) => error,
             };
@@ -240,7 +240,7 @@ impl McpServer {
             }
         }
         if state.connection.is_none() {
-            state.connection = Some(Connection::open(&self.settings).await?);
+            state.connection = Some(Connection::open(&self.settings, &self.secrets).await?);
             state.number += 1;
         }
         let peer = state.connection.as_ref().map(Connection::peer);
@@ -262,7 +262,7 @@ impl McpServer {
     }
 
     fn in_doubt(&self, what: &str) -> Error {
-        let what = self.secrets().strike(what);
+        let what = shortened(self.secrets().strike(what));
         Error::InDoubt(format!(
             "the MCP server `{}` {what}. Whether the call took effect is not known: check before you call again",
             self.settings.name
@@ -270,7 +270,7 @@ impl McpServer {
     }
 
     fn failed(&self, what: &str) -> Error {
-        let what = self.secrets().strike(what);
+        let what = shortened(self.secrets().strike(what));
         Error::Failed(format!("the MCP server `{}` {what}", self.settings.name))
     }
 }

@@ -103,8 +103,8 @@ struct Raw {
     /// How many seconds connecting and listing its tools may take; 30 by default.
     connect_seconds: Option<u64>,
     /// The owners whose agents may use it; by default all without authentication, and the operator alone with
-    /// it. One all of whose values in `env` or `headers` have `${secret:NAME}` is for all owners by default: each has to
-    /// set the secret first.
+    /// it. One all of whose values in `env` or `headers` have `${secret:NAME}`, and that has no credentials in `args` or
+    /// `url`, is for all owners by default: each has to set the secret first.
     owners: Option<Owners>,
 }
 

@@ -6,7 +6,7 @@ use entourage_types::{
     ProjectId, RecordWrite, RunOptions, Status, Time,
 };
 
-use super::super::{Client, chat_message::Sent, checked_text};
+use super::super::{Client, chat_message::Sent, checked_text, inbox::has_room};
 use crate::{Error, NewAgent, Result};
 
 /// The kind that acts on documents.
@@ -102,9 +102,9 @@ impl Client {
         options: RunOptions,
         once: Option<OnceKey<'_>>,
     ) -> Result<AcceptedAct> {
-        self.check_room(agent).await?;
         let before = Some(self.last_event(agent.root).await?);
-        let mut commit = Commit::new(self.engine.now()).expect(Expect::Agent(agent.id));
+        let mut commit =
+            Commit::new(self.engine.now()).expect(Expect::Agent(agent.id)).expect(has_room(agent.id));
         let post = post_of(agent, message, options, commit.at);
         let accepted = AcceptedAct { chat: agent.id, post: post.id, before };
         commit.post(post, &self.owner);

@@ -5,7 +5,11 @@ use entourage_types::{Action, Agent, AgentState, Annotations, EntityKind, Record
 
 use crate::{
     Client, Error, Result,
-    client::{checked_text, intervene::intervention},
+    client::{
+        checked_text,
+        inbox::{has_room, is_full},
+        intervene::intervention,
+    },
 };
 
 /// The comment that deletes an agent (S3-R010).
@@ -72,17 +76,20 @@ impl Client {
             commit.record(RecordWrite::of(&Annotations { updated: now, ..set })?.at_version(version));
         }
         if let Some(action) = action {
-            if text.is_some() {
-                self.check_room(agent).await?;
-            }
             let (done, post) = intervention(agent, action, text.as_deref(), None, now);
             commit.push(Write::record(&done)?);
+            if post.is_some() && action != Action::Delete {
+                commit.expect.push(has_room(agent.id));
+            }
             post.into_iter().for_each(|post| commit.post(post, &agent.owner));
         }
         if commit.writes.is_empty() {
             return Ok(());
         }
-        self.engine.commit(commit).await?;
+        match self.engine.commit(commit).await {
+            Err(StoreError::InboxFull { agent }) => return Err(is_full(agent)),
+            done => done?,
+        };
         match action {
             Some(Action::Delete) => self.engine.delete(agent.id).await?,
             // The step in progress is of no use any more.

@@ -61,7 +61,7 @@ impl Client {
         let mut commit = prepared.write(Write::NewAgent(agent));
         commit.record(RecordWrite::of(&goal)?.at_version(0));
         let once = Once { key, request: &request, answer: goal.agent };
-        match self.commit_one_more(&MOST, RecordFilter::<Goal>::default(), once, commit).await? {
+        match self.commit_one_more(&MOST, &[RecordFilter::<Goal>::default()], once, commit).await? {
             Some(first) => self.goal(first).await,
             None => Ok(goal),
         }

@@ -10,8 +10,8 @@ use axum::{extract::State, response::IntoResponse};
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Piece, Signal, Watch};
 use entourage_types::{
-    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, RunId, Status, Step, StepKey, StepState,
-    StepStatus, TaskId, Time,
+    AgentId, CallId, Event, EventBody, Item, ItemBody, Output, PostId, RunId, Status, Step, StepKey,
+    StepState, StepStatus, TaskId, Time,
 };
 use serde_json::Value;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -112,10 +112,10 @@ async fn follow(
     // Events that come while the messages are read are sent after them: the same message then comes twice.
     let latest: VecDeque<_> = match last.number {
         Some(_) => VecDeque::new(),
-        None => thread_messages::page(&client, &of, &Paging::new(None, None)?).await?.data.into(),
+        None => thread_messages::latest(&client, &of, &Paging::new(None, None)?).await?.into(),
     };
     let unread =
-        latest.iter().filter(|message| !message.processed).map(|message| message.id.clone()).collect();
+        latest.iter().filter(|message| !message.processed).filter_map(|it| it.id.parse().ok()).collect();
     let renderer = ThreadRenderer::new(of.clone());
     let thread =
         Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
@@ -132,8 +132,8 @@ struct Thread {
     /// The number of the last event before the stream.
     after: u64,
     renderer: ThreadRenderer,
-    /// The messages that were sent and that the agent had not read by then.
-    unread: HashSet<String>,
+    /// What the agent had not read when it was last looked at. The messages in it were sent.
+    unread: HashSet<PostId>,
     /// Whether `renderer` has been given the items that precede the stream.
     has_lead: bool,
     /// Whether the agent was deleted, and all that it did is sent.
@@ -202,11 +202,11 @@ impl EventSource for Thread {
 impl Thread {
     /// Sends the messages that the agent has not read yet. They have no number: who reconnects gets them again.
     async fn unread(&mut self, frames: &mut Vec<u8>) -> Result<(), Error> {
-        let unread = thread_messages::unread(&self.client, &self.of).await?;
-        for message in unread.iter().filter(|message| !self.unread.contains(&message.id)) {
-            frame(frames, None, "message", message)?;
+        let (unread, new) = self.client.unread_beyond(self.of.agent, &self.unread).await?;
+        for message in thread_messages::unread_views(&self.of, new) {
+            frame(frames, None, "message", &message)?;
         }
-        self.unread = unread.into_iter().map(|message| message.id).collect();
+        self.unread = unread;
         Ok(())
     }
 

@@ -1,11 +1,11 @@
 //! The messages of a thread: send one, list them.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, fmt, str::FromStr};
 
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::{Client, Entry, Error, ItemQuery, Page as Rows};
-use entourage_types::{Agent, AgentId, Item, ItemBody, Step, StepState, TaskId, WaitingOn};
+use entourage_types::{Agent, AgentId, Item, ItemBody, PostId, Step, StepState, TaskId, WaitingOn};
 use serde::Deserialize;
 use utoipa::ToSchema;
 use utoipa_axum::{router::OpenApiRouter, routes};
@@ -84,7 +84,8 @@ async fn send_to_user_agent(
 /// List the messages of a goal: the latest ones, oldest first
 ///
 /// A page is made of at most `limit` entries of the transcript, so it may have fewer messages, or none; earlier ones are
-/// on the next page. The first page also has the messages that the agent has not read yet.
+/// on the next page. The first pages also have the messages that the agent has not read yet, which come after all others:
+/// at most `limit` on a page.
 #[utoipa::path(
     get, path = "/api/goals/{id}/thread_messages", tag = "goals", operation_id = "listGoalMessages",
     params(("id" = schema::GoalId, Path, description = "The goal."), PageQuery),
@@ -149,10 +150,85 @@ pub(super) async fn page(
     of: &Agentable,
     paging: &Paging,
 ) -> Result<ThreadMessagePage, Problem> {
-    let (before, limit) = paging.items::<u64>()?;
-    let agent = client.agent(of.agent).await?;
+    let (before, limit) = paging.items::<Before>()?;
     // The inbox before the items: a message that the agent reads meanwhile is found twice, and never missing.
-    let unread = if before.is_none() { unread(client, of).await? } else { Vec::new() };
+    let (unread, item) = match before {
+        None => (client.unread(of.agent).await?, None),
+        Some(Before::Unread(post)) => {
+            let unread = client.unread(of.agent).await?;
+            // Once the agent has read it, it has read those before it, and they are in the transcript.
+            let end = unread.iter().position(|entry| entry.post == Some(post)).unwrap_or(0);
+            (unread.into_iter().take(end).collect(), None)
+        }
+        Some(Before::Item(number)) => (Vec::new(), Some(number)),
+    };
+    let (unread, is_all) = last_of(unread, limit);
+    if let Some(first) = unread.first().and_then(|first| first.post).filter(|_| !is_all) {
+        return Ok(page_of(unread_views(of, unread), Some(Before::Unread(first))));
+    }
+    let (messages, from) = items_page(client, of, (item, limit), unread).await?;
+    Ok(page_of(messages, (from > 0).then_some(Before::Item(from))))
+}
+
+/// The latest messages of a thread, with the latest of those that the agent has not read yet.
+pub(super) async fn latest(
+    client: &Client,
+    of: &Agentable,
+    paging: &Paging,
+) -> Result<Vec<ThreadMessageView>, Problem> {
+    let (_, limit) = paging.items::<u64>()?;
+    let (unread, _) = last_of(client.unread(of.agent).await?, limit);
+    Ok(items_page(client, of, (None, limit), unread).await?.0)
+}
+
+/// Where a page of a thread ended: the messages that the agent has not read come last, after those of its transcript.
+#[derive(Debug, Clone, Copy)]
+enum Before {
+    /// Before the item with this number.
+    Item(u64),
+    /// Before this message, which the agent had not read.
+    Unread(PostId),
+}
+
+impl fmt::Display for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Item(number) => number.fmt(f),
+            Self::Unread(post) => post.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Before {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        let item = text.parse().ok().map(Self::Item);
+        item.or_else(|| text.parse().ok().map(Self::Unread)).ok_or(())
+    }
+}
+
+/// The last of these entries that fit on a page, and whether these are all.
+fn last_of(mut entries: Vec<Entry>, limit: u32) -> (Vec<Entry>, bool) {
+    let (mut bytes, all) = (0, entries.len());
+    let fits = |entry: &&Entry| {
+        let is_first = bytes == 0;
+        bytes += entry.text.len();
+        is_first || bytes <= BYTES
+    };
+    let shown = entries.iter().rev().take(limit as usize).take_while(fits).count();
+    (entries.split_off(all - shown), shown == all)
+}
+
+/// The messages of the items of a page, before the item with this number, and those that are not read yet; with the number
+/// of the page's first item.
+async fn items_page(
+    client: &Client,
+    of: &Agentable,
+    (before, limit): (Option<u64>, u32),
+    unread: Vec<Entry>,
+) -> Result<(Vec<ThreadMessageView>, u64), Problem> {
+    let agent = client.agent(of.agent).await?;
     let part = ItemQuery {
         before: Some(before.unwrap_or(u64::MAX)),
         bytes: BYTES,
@@ -194,16 +270,15 @@ pub(super) async fn page(
         if let Some(failing) = failing(client, &agent, &renderer).await? {
             shown.put(Change::Message(failing));
         }
-        unread.into_iter().for_each(|message| shown.add(message));
+        unread_views(of, unread).into_iter().for_each(|message| shown.add(message));
     }
-    Ok(page_of(shown.messages, (from > 0).then_some(from)))
+    Ok((shown.messages, from))
 }
 
-/// The messages that the agent has not read yet.
-pub(super) async fn unread(client: &Client, of: &Agentable) -> Result<Vec<ThreadMessageView>, Error> {
-    let entries = client.unread(of.agent).await?.into_iter();
+/// Messages that the agent has not read yet.
+pub(super) fn unread_views(of: &Agentable, unread: Vec<Entry>) -> Vec<ThreadMessageView> {
     let view = |entry: Entry| Some(ThreadMessageView::unread(of, entry.post?, entry.text, entry.at));
-    Ok(entries.filter_map(view).collect())
+    unread.into_iter().filter_map(view).collect()
 }
 
 /// Whether an item is an answer of the model, before which each call of earlier ones has its output.

@@ -23,6 +23,8 @@ pub(super) enum RandomExpect {
     Children(usize, u32),
     /// In the tree of the first, at this time or later.
     Created(usize, u32, u64),
+    /// That its inbox has fewer posts and bytes.
+    Inbox(usize, u32, u64),
     NotDeleted(usize),
     ChildrenDeleted(usize),
     Ended(usize),
@@ -102,6 +104,8 @@ pub(super) fn act() -> impl Strategy<Value = Act> {
         (0..64_usize, 0..4_u32).prop_map(|(of, limit)| RandomExpect::Children(of, limit)),
         (0..64_usize, 0..4_u32, 0..60_u64)
             .prop_map(|(of, limit, since)| RandomExpect::Created(of, limit, since)),
+        (0..64_usize, 0..4_u32, 0..200_u64)
+            .prop_map(|(of, posts, bytes)| RandomExpect::Inbox(of, posts, bytes)),
         (0..64_usize).prop_map(RandomExpect::NotDeleted),
         (0..64_usize).prop_map(RandomExpect::ChildrenDeleted),
         (0..64_usize).prop_map(RandomExpect::Ended),

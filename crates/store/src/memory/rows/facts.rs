@@ -6,7 +6,7 @@ use entourage_types::{
 
 use super::Rows;
 use crate::{
-    Error, Result,
+    Error, InboxSize, Result,
     judge::{Facts, RecordState, conflicts},
 };
 
@@ -68,6 +68,15 @@ impl Facts for &Rows {
 
     fn has_posts_or_wakeups(&mut self, agent: AgentId) -> Result<bool> {
         Ok(self.has_posts(agent) || self.wakeups.values().any(|wakeup| wakeup.agent == agent))
+    }
+
+    fn inbox_size(&mut self, agent: AgentId, most: u32) -> Result<InboxSize> {
+        let mut size = InboxSize::default();
+        for post in self.inbox.get(&agent).into_iter().flatten().take(most as usize) {
+            size.posts += 1;
+            size.bytes += serde_json::to_string(&post.body)?.len() as u64;
+        }
+        Ok(size)
     }
 
     fn last_created(&mut self, root: AgentId) -> Result<Option<AgentId>> {
