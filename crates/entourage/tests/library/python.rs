@@ -245,6 +245,7 @@ async fn an_agency_has_python_if_it_was_given_a_program_to_run_it() {
     assert_eq!(answer.final_output.as_deref(), Some("42"));
     agency.close().await;
     let refused = Agency::new([&without], []).in_memory().model(model).open().await;
-    let refused = refused.err().expect("it is refused").to_string();
+    let Err(refused) = refused else { panic!("it is refused") };
+    let refused = refused.to_string();
     assert!(refused.contains("no built-in tool `python`"), "{refused}");
 }

@@ -249,7 +249,6 @@ fn a_retrying_agent_shows_its_countdown_and_the_error() {
         attempt: Some(3),
         class: None,
         error,
-        lacks_budget: false,
     };
     story.tell(story.root, step);
     let waiting_on = Some(WaitingOn::Retry);

@@ -163,7 +163,7 @@ impl Simulation {
             Machine { store: handle(), ahead: if count == 1 { 0 } else { ahead } }
         };
         // They roll no dice.
-        let snapshots = if self.seed % 2 == 0 { Snapshots::default() } else { Snapshots::kept() };
+        let snapshots = if self.seed.is_multiple_of(2) { Snapshots::default() } else { Snapshots::kept() };
         let (mood, purse) = (Mood::new(dice.clone(), self.bug), Purse::of(self.seed));
         let stage = Stage {
             store: handle(),
