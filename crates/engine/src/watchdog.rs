@@ -64,14 +64,30 @@ impl Heartbeat {
         self.patience.store(longest.saturating_add(SLACK.as_secs()), Ordering::Relaxed);
     }
 
+    /// Records a sign of life after a time that was no time at work.
+    fn rest(&self, now: Time) {
+        self.last.store(now.micros(), Ordering::Relaxed);
+    }
+
     /// Waits for something outside that ends by itself, and beats meanwhile: the activation is not stuck.
     pub(crate) async fn beating<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
+        self.alive(clock, until, Self::beat).await
+    }
+
+    /// The same, for a place that others have: waiting for it is no time at work.
+    pub(crate) async fn resting<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
+        let done = self.alive(clock, until, Self::rest).await;
+        self.rest(clock.now());
+        done
+    }
+
+    async fn alive<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>, sign: fn(&Self, Time)) -> T {
         let mut until = pin!(until);
         loop {
             tokio::select! {
                 biased;
                 done = &mut until => return done,
-                () = clock.sleep_until(clock.now() + SLACK / 2) => self.beat(clock.now()),
+                () = clock.sleep_until(clock.now() + SLACK / 2) => sign(self, clock.now()),
             }
         }
     }

@@ -32,7 +32,9 @@ pub enum Error {
         limit: Duration,
     },
     /// Calls of functions or brackets are nested so deeply that the process could not go on.
-    #[error("the code is nested too deeply: use loops for recursion, and shorter expressions")]
+    #[error(
+        "the code is nested too deeply, or a library crashed: use loops for recursion, and shorter expressions"
+    )]
     TooDeep,
     /// The process ended without a reply.
     #[error("the process of the code ended unexpectedly ({status}){said}: change the code, or do without it")]
@@ -51,9 +53,9 @@ pub enum Error {
         signal: i32,
     },
     /// The process could not be started.
-    #[error("the process for code cannot be started: {program}: {why}")]
+    #[error("the process for code cannot be started: {why}")]
     Start {
-        /// What was to be started.
+        /// What was to be started, for the operator.
         program: String,
         /// Why it was not.
         why: String,
@@ -76,7 +78,7 @@ pub enum Error {
     #[error("the process of the code replied with something else than a reply: {0}")]
     Reply(String),
     /// Reading from or writing to the process failed.
-    #[error("the exchange with the process of the code failed")]
+    #[error("the exchange with the process of the code failed: {0}")]
     Io(#[from] std::io::Error),
 }
 

@@ -26,8 +26,8 @@ const LENGTHS: usize = 8;
 pub(crate) struct Request<'a> {
     pub(crate) script: Cow<'a, Script>,
     pub(crate) record: Cow<'a, Record>,
-    /// Where calls are whose values the code awaits: the line, from 1, and the byte within it, from 0. For CPython; the
-    /// built-in interpreter finds them itself.
+    /// Where calls are whose values the code awaits: the line, from 1, and the byte within it, from 0. For CPython, whose
+    /// process finds them before it hands this on; the built-in interpreter finds them itself.
     pub(crate) awaited: Vec<(u32, u32)>,
 }
 

@@ -33,6 +33,8 @@ pub enum Progress {
         expected: Call,
         /// What the code asked for, or none if it ended or waits without asking.
         found: Option<Call>,
+        /// The error that ended it, if that is how it ended.
+        error: Option<Box<PythonError>>,
     },
 }
 

@@ -1,10 +1,10 @@
 //! `python`: the tool with which an agent runs code.
 
-use std::{fmt::Write as _, time::Duration};
+use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 
 use async_trait::async_trait;
 use entourage_tools::{
-    Caller, CodeCalls, Context, Done, Effect, Error as ToolError, FairPlaces, Outcome as ToolOutcome,
+    Caller, CodeCalls, Context, Effect, Error as ToolError, FairPlaces, Outcome as ToolOutcome,
     PythonInterpreter, PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
 };
 use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
@@ -12,11 +12,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::error::Error;
 use crate::{
-    CPython, Call, Ended, Limits, Outcome, Progress, PythonError, Record, Script, Settings, WorkerCommand,
-    Workers,
+    CPython, Call, Ended, Limits, NewCall, Outcome, Progress, PythonError, Record, Script, Settings,
+    WorkerCommand, Workers,
 };
+use crate::{error::Error, interpreter::MODULES};
 
 const NAME: &str = tool_names::PYTHON;
 
@@ -33,8 +33,7 @@ wait, ask_user and tool give awaitables, for asyncio.gather. What fails raises R
 
 /// Which Python the built-in interpreter has.
 const BUILT_IN: &str = "\
-It is a subset of Python: functions, comprehensions, f-strings, try, dataclasses, and the modules asyncio, json, re, \
-typing, dataclasses; no files, no network, no clock, no chance.";
+It is a subset of Python, without generators and inheritance, with no files, no network, no clock and no chance. Modules: ";
 
 /// Which Python CPython is here.
 const CPYTHON: &str = "\
@@ -50,8 +49,11 @@ print(wait(agents))";
 /// How long code runs before its state is worth keeping: about what it costs to write and to read one.
 const SLOW: Duration = Duration::from_millis(50);
 
-/// How often in a row code that waited is run again whose process something else kills: it may be the code that takes
-/// the machine's memory.
+/// Bytes that a message repeats of what code gave a call, or of a reply that is none.
+const SHOWN_BYTES: usize = 1_000;
+
+/// How often in a row something else may kill the process of code that waited: it may be the code that takes the
+/// machine's memory.
 const MOST_KILLED: u32 = 3;
 
 /// The tool (S3-R042, S3-R067). Its calls have no effect of their own: what the code does, it does by calls, each of which
@@ -83,10 +85,10 @@ impl PythonTool {
             ..Limits::default()
         };
         let language = match settings.interpreter {
-            PythonInterpreter::BuiltIn => BUILT_IN,
-            PythonInterpreter::Cpython => CPYTHON,
+            PythonInterpreter::BuiltIn => format!("{BUILT_IN}{MODULES}."),
+            PythonInterpreter::Cpython => CPYTHON.to_owned(),
         };
-        let description = [DESCRIPTION, language, EXAMPLE].concat();
+        let description = [DESCRIPTION, &language, EXAMPLE].concat();
         let snapshot_after = match settings.snapshots {
             Snapshots::Slow => Some(SLOW),
             Snapshots::Always => Some(Duration::ZERO),
@@ -154,14 +156,22 @@ impl Tool for PythonTool {
             Progress::Blocked { calls, awaits, snapshot } => {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
                 let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
-                let awaits = awaits.into_iter().map(group).collect();
+                // Code may wait for the same at many places.
+                let awaits: BTreeSet<Vec<usize>> = awaits.into_iter().map(group).collect();
+                let awaits = awaits.into_iter().collect();
                 Ok(ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot }))
             }
-            Progress::Ended(ended) => Ok(ToolOutcome::Done(end(ended))),
-            Progress::Diverged { number, line, expected, found } => {
+            Progress::Ended(ended) => match reports(&ended, record.calls.len()) {
+                Some(reports) => Ok(ToolOutcome::Calls(reports)),
+                None => end(ended),
+            },
+            Progress::Diverged { number, line, expected, found, error } => {
                 let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
-                let found = found
-                    .map_or("it ends or waits".to_owned(), |found| format!("it makes {}", named(&found)));
+                let found = match (found, error) {
+                    (Some(found), _) => format!("it makes {}", named(&found)),
+                    (None, Some(error)) => format!("it fails: {}", error.traceback.trim_end()),
+                    (None, None) => "it ends or waits".to_owned(),
+                };
                 let why = format!(
                     "the code took another way than before{line}: its call {number} was {}, and now {found}; run it anew",
                     named(&expected)
@@ -174,16 +184,25 @@ impl Tool for PythonTool {
 
 /// What the caller makes of it that a run came to nothing, after so many such failures in a row.
 fn tool_error(error: &Error, failures: u32) -> ToolError {
-    let is_final = matches!(error, Error::Killed { .. }) && failures >= MOST_KILLED;
+    let is_final = matches!(error, Error::Killed { .. }) && failures + 1 >= MOST_KILLED;
     match error.is_of_machine() && !is_final {
         true => ToolError::Unavailable(error.to_string()),
-        false => ToolError::Failed(error.to_string()),
+        false => ToolError::Failed(shortened(error.to_string())),
     }
+}
+
+/// The beginning of a text that a message repeats.
+fn shortened(mut text: String) -> String {
+    if text.len() > SHOWN_BYTES {
+        text.truncate(text.floor_char_boundary(SHOWN_BYTES));
+        text.push('…');
+    }
+    text
 }
 
 fn named(call: &Call) -> String {
     let SubCall { tool, arguments } = sub_call(call.clone());
-    format!("`{tool}` with {arguments}")
+    format!("`{tool}` with {}", shortened(arguments.to_string()))
 }
 
 /// A call of code as the engine makes it.
@@ -229,18 +248,29 @@ fn record_of(SubCallRecord { calls, outputs, .. }: &SubCallRecord) -> Record {
 fn outcome_of(output: &Output) -> Outcome {
     match &output.effect {
         Some(OutputEffect::Declined(_) | OutputEffect::Expired(_)) => Outcome::Value(Value::Null),
+        // What a person said in place of a decision about another call is nothing that this call returned.
+        Some(OutputEffect::Asked(_)) if output.tool != tool_names::ASK_USER => {
+            Outcome::Failed(output.text.clone())
+        }
         _ if output.error => Outcome::Failed(output.text.clone()),
         _ => Outcome::Value(Value::String(output.text.clone())),
     }
 }
 
-/// The output of code that ended. What it reported last comes with it; other calls for which it never waited are not made.
-fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Done {
-    let reported = calls.into_iter().filter_map(|new| match new.call {
-        Call::Emit { text } => Some(text),
-        _ => None,
-    });
-    let progress = reported.collect();
+/// What code that ended has yet to report, as calls to make before its output; `before` are on record. What it asked for
+/// behind its last report, and never waited for, is not made.
+fn reports(ended: &Ended, before: usize) -> Option<CodeCalls> {
+    let is_report = |new: &NewCall| matches!(new.call, Call::Emit { .. });
+    let last = ended.calls.iter().rposition(is_report)?;
+    let made = &ended.calls[..=last];
+    let numbered = made.iter().zip(before..);
+    let awaited = numbered.filter(|(new, _)| is_report(new)).map(|(_, number)| number).collect();
+    let calls = made.iter().map(|new| sub_call(new.call.clone())).collect();
+    Some(CodeCalls { calls, awaits: vec![awaited], snapshot: None })
+}
+
+/// The output of code that ended.
+fn end(Ended { stdout, truncated, value, error, .. }: Ended) -> Result<ToolOutcome, ToolError> {
     let mut text = stdout;
     if truncated {
         text.push_str("\n[cut: the code printed more than is kept]\n");
@@ -248,8 +278,7 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Done {
     if let Some(PythonError { traceback, hint, .. }) = error {
         let before = if text.is_empty() { String::new() } else { format!("\nIt printed before:\n{text}") };
         let hint = hint.map(|hint| format!("\n{hint}")).unwrap_or_default();
-        let text = format!("{}{hint}{before}", traceback.trim_end());
-        return Done { text, failed: true, progress, ..Done::default() };
+        return Err(ToolError::Failed(format!("{}{hint}{before}", traceback.trim_end())));
     }
     if let Some(value) = value {
         let _ = write!(text, "{}{value}", if text.is_empty() || text.ends_with('\n') { "" } else { "\n" });
@@ -257,7 +286,7 @@ fn end(Ended { stdout, truncated, value, error, calls, .. }: Ended) -> Done {
     if text.is_empty() {
         text.push_str("The code ended; it printed nothing.");
     }
-    Done { text, progress, ..Done::default() }
+    Ok(ToolOutcome::text(text))
 }
 
 #[cfg(test)]
@@ -324,14 +353,10 @@ mod tests {
     }
 
     #[test]
-    fn what_code_reported_before_an_error_comes_with_its_failure() {
-        let done = end(failed());
-        assert!(done.failed);
-        assert_eq!(done.progress, ["half"]);
-        assert_eq!(done.text, "ValueError: bad\nDo otherwise.\nIt printed before:\nseen\n");
-        let done = end(Ended { error: None, ..failed() });
-        assert!(!done.failed);
-        assert_eq!((done.progress, done.text.as_str()), (vec!["half".to_owned()], "seen\n"));
+    fn what_code_printed_comes_with_its_failure() {
+        let error = end(failed()).unwrap_err().to_string();
+        assert_eq!(error, "ValueError: bad\nDo otherwise.\nIt printed before:\nseen\n");
+        assert_eq!(end(Ended { error: None, ..failed() }), Ok(ToolOutcome::text("seen\n")));
     }
 
     fn is_unavailable(error: &Error, failures: u32) -> bool {
@@ -373,8 +398,8 @@ mod tests {
     #[test]
     fn code_whose_process_is_killed_again_and_again_fails() {
         let killed = Error::Killed { signal: 9 };
-        assert!(is_unavailable(&killed, MOST_KILLED - 1));
-        assert!(!is_unavailable(&killed, MOST_KILLED));
+        assert!(is_unavailable(&killed, MOST_KILLED - 2));
+        assert!(!is_unavailable(&killed, MOST_KILLED - 1), "it is the third time");
         let no_program = Error::Start { program: "worker".into(), why: "it is gone".into() };
         assert!(is_unavailable(&no_program, 100 * MOST_KILLED));
     }

@@ -10,7 +10,13 @@ fn a_run_that_asks_for_something_else_says_where() {
     let progress = run(&Script::new("x = tool('a')\n\ny = tool('c')"), &record, None).unwrap();
     assert_eq!(
         progress,
-        Progress::Diverged { number: 1, line: Some(3), expected: tool("b"), found: Some(tool("c")) }
+        Progress::Diverged {
+            number: 1,
+            line: Some(3),
+            expected: tool("b"),
+            found: Some(tool("c")),
+            error: None
+        }
     );
 }
 
@@ -19,7 +25,9 @@ fn a_run_that_asks_for_less_says_so() {
     let record = Record { calls: vec![fork("a"), fork("b")], outcomes: vec![] };
     for (code, line) in [("fork('a')", None), ("wait(fork('a'))", Some(1)), ("fork('a')\n1 / 0", None)] {
         let progress = run(&Script::new(code), &record, None).unwrap();
-        let expected = Progress::Diverged { number: 1, line, expected: fork("b"), found: None };
+        let Progress::Diverged { error, .. } = &progress else { panic!("{progress:?}") };
+        let error = error.clone();
+        let expected = Progress::Diverged { number: 1, line, expected: fork("b"), found: None, error };
         assert_eq!(progress, expected, "{code}");
     }
 }

@@ -8,7 +8,10 @@ use entourage_tools::{
     CodeCalls, Context, Effect, Error, Outcome, PythonSettings, Reader, RecordQuery, Result, SubCallRecord,
     Tool,
 };
-use entourage_types::{AgentId, CallId, Entity, EntityKind, Kind, Output, Owner, Time, ToolCall, WorksFor};
+use entourage_types::{
+    AgentId, CallId, Entity, EntityKind, Kind, Output, OutputEffect, Owner, QuestionId, Time, ToolCall,
+    WorksFor,
+};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -87,14 +90,45 @@ async fn a_model_reads_where_code_took_another_way_and_which_calls_differ() {
     assert_eq!(error, Error::Failed(text.to_owned()));
     let shorter = ran(&built_in(), "x = tool('read_file', path='a')", on_record).await.unwrap_err();
     assert!(shorter.to_string().contains("and now it ends or waits"), "{shorter}");
+    // As after a change of interpreter.
+    let on_record = record(vec![call("read_file", json!({ "path": "a" }))], &[]);
+    let code = "class A: pass\nclass B(A): pass\ntool('read_file', path='a')";
+    let fails = ran(&built_in(), code, on_record).await.unwrap_err().to_string();
+    assert!(fails.contains("and now it fails: ") && fails.contains("line 2"), "{fails}");
 }
 
+/// What it asked for before its last report is asked for; a fork for which it never waits and behind which nothing is
+/// reported is not made.
 #[tokio::test]
-async fn what_code_reported_before_it_failed_is_kept() {
-    let ended = ran(&built_in(), "emit('half')\n1 / 0", SubCallRecord::default()).await.unwrap();
-    let Outcome::Done(done) = ended else { panic!("{ended:?}") };
-    assert!(done.failed && done.text.contains("ZeroDivisionError"), "{done:?}");
-    assert_eq!(done.progress, ["half"]);
+async fn what_code_reports_before_it_ends_is_a_call_like_any_other() {
+    for (code, ends) in [("1 / 0", "ZeroDivisionError"), ("'done'", "'done'")] {
+        let code = format!("fork('A')\nemit('half')\nfork('B')\n{code}");
+        let reports = ran(&built_in(), &code, SubCallRecord::default()).await.unwrap();
+        let Outcome::Calls(CodeCalls { calls, awaits, snapshot: None }) = reports else {
+            panic!("{reports:?}")
+        };
+        let made: Vec<_> = calls.iter().map(|made| made.tool.as_str()).collect();
+        assert_eq!((made, awaits), (vec!["fork", "emit"], vec![vec![1]]));
+        let calls: Vec<_> = calls.into_iter().map(|made| call(&made.tool, made.arguments)).collect();
+        let mut on_record = record(calls, &["", ""]);
+        on_record.outputs.remove(0);
+        let said = match ran(&built_in(), &code, on_record).await {
+            Ok(Outcome::Done(done)) => done.text,
+            Err(error) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(said.contains(ends), "{said}");
+    }
+}
+
+/// A person's text in place of approval is nothing that the call returned.
+#[tokio::test]
+async fn a_text_instead_of_approval_raises() {
+    let mut on_record =
+        record(vec![call("fork", json!({ "prompt": "A" }))], &["The user answers instead: no"]);
+    on_record.outputs[0].1.effect = Some(OutputEffect::Asked(QuestionId::new()));
+    let error = ran(&built_in(), "wait(fork('A'))", on_record).await.unwrap_err();
+    assert!(error.to_string().contains("RuntimeError: The user answers instead: no"), "{error}");
 }
 
 /// The tool with each interpreter that can be had: the built-in one always, and CPython where there is bubblewrap.
@@ -146,9 +180,16 @@ async fn waiting_for_an_agent_that_the_code_did_not_fork_or_that_is_gone_raises_
             ),
             ("wait(fork('A'))".to_owned(), deleted.clone(), "RuntimeError: the agent was deleted"),
         ] {
-            let ended = ran(&tool, &code, on_record).await.unwrap();
-            let Outcome::Done(done) = ended else { panic!("{code}: {ended:?}") };
-            assert!(done.failed && done.text.contains(says), "{code}: {done:?}");
+            let error = match ran(&tool, &code, on_record).await {
+                // What it reported comes first.
+                Ok(Outcome::Calls(CodeCalls { calls, .. })) => {
+                    let calls: Vec<_> =
+                        calls.into_iter().map(|made| call(&made.tool, made.arguments)).collect();
+                    ran(&tool, &code, record(calls, &[""])).await.unwrap_err()
+                }
+                ended => ended.unwrap_err(),
+            };
+            assert!(error.to_string().contains(says), "{code}: {error}");
         }
     }
 }

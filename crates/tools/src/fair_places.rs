@@ -58,13 +58,16 @@ impl FairPlaces {
         let mut state = self.locked();
         while let Some((owner, mut calls)) = state.waiting.pop_front() {
             let Some(call) = calls.pop_front() else { continue };
-            if !calls.is_empty() {
-                state.waiting.push_back((owner, calls));
-            }
-            match call.send(place) {
+            let sent = call.send(place);
+            match sent {
+                // The owner has had a turn.
+                Ok(()) if !calls.is_empty() => return state.waiting.push_back((owner, calls)),
                 Ok(()) => return,
-                // It does not wait any more.
-                Err(refused) => place = refused,
+                // That one does not wait any more: it is the turn of the owner's next.
+                Err(refused) => {
+                    place = refused;
+                    state.waiting.push_front((owner, calls));
+                }
             }
         }
         state.free += 1;

@@ -27,8 +27,6 @@ pub enum Outcome {
 pub struct Done {
     /// The text for the model.
     pub text: String,
-    /// Whether the call failed, as with [`Error::Failed`]; what else is here is kept all the same.
-    pub failed: bool,
     /// Additional data for a user interface.
     pub details: Option<Value>,
     /// Records to store, new or changed, in the same commit as the output: of the caller's owner, in the

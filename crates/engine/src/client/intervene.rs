@@ -3,7 +3,7 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
-    PostBody, PostId, Status, Task, Time, WaitingOn,
+    PostBody, PostId, Status, Step, Task, Time, Wait, WaitingOn,
 };
 
 use super::{
@@ -153,11 +153,23 @@ impl Client {
                 agent: agent.id,
                 why: "its session belongs to its task and ends with it",
             }),
-            Action::Retry if agent.status != Status::Failed && agent.waiting_on != Some(WaitingOn::Retry) => {
+            Action::Retry
+                if agent.status != Status::Failed
+                    && agent.waiting_on != Some(WaitingOn::Retry)
+                    && !self.has_code_to_retry(agent).await? =>
+            {
                 Err(Error::NotNow { agent: agent.id, why: "it has not failed and does not wait for a retry" })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether code of its run waits to be run again, perhaps beside what the agent waits for first of all.
+    async fn has_code_to_retry(&self, agent: &Agent) -> Result<bool> {
+        let Some(run) = self.open_run(agent).await? else { return Ok(false) };
+        let steps = self.engine.store().steps(&self.scope, run.id).await?;
+        let is_put_off = |step: &Step| matches!(step.wait(), Some(Wait::SubCalls { retry: Some(_), .. }));
+        Ok(steps.iter().any(is_put_off))
     }
 
     /// Whether agents still work on tasks that this one gave.

@@ -156,6 +156,11 @@ impl Client {
         if let Some(asked) = steps.iter().find(|step| step.question().is_some()) {
             return Ok(Some(alone(asked)));
         }
+        // What keeps code from going on is trouble, and what else is waited for is none.
+        let is_put_off = |step: &&Step| matches!(step.wait(), Some(Wait::SubCalls { retry: Some(_), .. }));
+        if let Some(put_off) = steps.iter().find(is_put_off) {
+            return Ok(Some(alone(put_off)));
+        }
         let mut obstacles = Vec::new();
         let tasks = steps.iter().flat_map(|step| tasks_of(step).map(move |task| (step, task)));
         for (step, task) in tasks {

@@ -48,6 +48,11 @@ impl Transcript {
         output_limits::keep_within(&mut self.kept, output, shown);
     }
 
+    /// Whether the session keeps so much that of each further output only its beginning is kept.
+    pub(super) fn is_full(&self) -> bool {
+        output_limits::is_full(self.kept)
+    }
+
     /// Counts other bytes that the session keeps.
     pub(super) fn keep_bytes(&mut self, bytes: usize) {
         self.kept += bytes;

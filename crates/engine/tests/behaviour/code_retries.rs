@@ -147,19 +147,22 @@ impl Tool for Crowded {
     }
 }
 
-/// Neither its time limit nor that of a silent activation ends it.
+/// Neither its time limit, nor that of the run, of an activation, nor of a silent one ends it.
 #[tokio::test]
 async fn a_call_waits_for_a_place_of_its_tool_for_longer_than_it_may_take() {
     let (places, made) = (FairPlaces::new(1), Arc::new(AtomicUsize::new(0)));
     let model = ScriptedModel::deciding(|request| Some(Ok(mind(request))));
     let tools = first_tools().with(Crowded { places: places.clone(), made: Arc::clone(&made) });
-    let kind = one_kind(|kind| (kind.limits.tool_seconds, kind.limits.model_seconds) = (5, 5));
+    let kind = one_kind(|kind| {
+        let limits = &mut kind.limits;
+        (limits.tool_seconds, limits.model_seconds, limits.max_seconds) = (5, 5, 60);
+    });
     let world = World::builder(model).tools(tools).kinds(kind).start().await;
     let taken = places.enter(&Owner::new("another")).await;
     let root = world.ask("Go.").await.id;
     let turns = async || world.client().items(root, 0, 100).await.unwrap().len();
     eventually("the model has made the call", turns, |items| *items == 2).await;
-    for _ in 0..20 {
+    for _ in 0..120 {
         world.clock().advance(Duration::from_secs(20));
         for _ in 0..100 {
             tokio::task::yield_now().await;
@@ -168,5 +171,35 @@ async fn a_call_waits_for_a_place_of_its_tool_for_longer_than_it_may_take() {
     assert_eq!(made.load(Ordering::SeqCst), 0);
     drop(taken);
     assert_eq!(output(&world, root).await, "output: done");
+    let lines = plain(&world.client().items(root, 0, 100).await.unwrap());
+    assert!(lines.iter().all(|line| !line.starts_with("notice")), "{lines:#?}");
     assert_eq!(made.load(Ordering::SeqCst), 1, "it was not begun anew meanwhile");
+}
+
+/// One of two agents has ended, and what runs the code is not there: a person may retry, and is told why it waits, though
+/// the other agent waits for a person.
+#[tokio::test]
+async fn code_that_cannot_be_run_is_retried_beside_an_agent_that_waits() {
+    let model = ScriptedModel::deciding(|request| {
+        Some(Ok(match request.messages.last() {
+            Some(Message::User(text)) if text == "B" => Script::call("ask_user", json!({ "question": "B?" })),
+            _ => mind(request),
+        }))
+    });
+    let code = CodeTool::new(|code: &mut Code, _: &Value| {
+        let all = [code.fork("A"), code.fork("B")];
+        if code.outputs() > 0 {
+            code.unavailable(1)?;
+        }
+        code.first(&all).map(|(_, output)| output.text)
+    });
+    let tools = first_tools().with(code);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await.id;
+    world.question(root).await;
+    let why = async || world.client().why(root).await.unwrap();
+    let is_told = |why: &entourage_engine::Why| matches!(why.cause(), Cause::CodeRetry { failures: 1, .. });
+    eventually("it is told why", why, is_told).await;
+    world.client().intervene(root, Action::Retry, None).await.unwrap();
+    assert_eq!(output(&world, root).await, "output: did A");
 }

@@ -19,6 +19,7 @@ mod code_calls;
 mod code_crashes;
 mod code_endings;
 mod code_limits;
+mod code_listens;
 mod code_outcomes;
 mod code_retries;
 mod conversation;

@@ -48,7 +48,7 @@ pub(crate) fn status(status: ShownStatus, on: Option<WaitingOn>) -> String {
         Some(WaitingOn::User) => "waits for an answer".into(),
         Some(WaitingOn::Agent) => "waits for another agent".into(),
         Some(WaitingOn::Timer) => "sleeps".into(),
-        Some(WaitingOn::Retry) => "waits to ask the model again".into(),
+        Some(WaitingOn::Retry) => "waits to try again".into(),
         Some(WaitingOn::Resume) => "paused".into(),
         None => status.to_string(),
     }

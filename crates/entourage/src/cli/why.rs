@@ -99,7 +99,7 @@ fn show(why: &Reason) -> Result<()> {
 fn on(cause: &Cause) -> &'static str {
     match cause {
         Cause::Question { .. } => "waits for an answer",
-        Cause::Retry { .. } => "waits to ask the model again",
+        Cause::Retry { .. } => "waits to ask its model again",
         Cause::CodeRetry { .. } => "waits to run its code again",
         Cause::Gate { .. } => "waits for its model's gate",
         Cause::Budget { .. } | Cause::Room { .. } => describe::WAITS_FOR_BUDGET,

@@ -1,5 +1,7 @@
 //! What the parent demands of a reply: code in CPython shares its process with what replies, and could reply anything.
 
+use std::collections::BTreeSet;
+
 use crate::interpreter::MAX_CALL_BYTES;
 use crate::progress::{Ended, Progress};
 use crate::record::{Call, NewCall, Record};
@@ -7,6 +9,9 @@ use crate::script::Limits;
 
 /// Bytes of an error at most: its class, message, traceback and hint.
 const MAX_ERROR_BYTES: usize = 64 << 10;
+
+/// How many calls a run waits for at most, in all groups: more than any code has use for.
+const MAX_AWAITED: usize = 10_000;
 
 /// What is wrong with what a run is said to have come to, if anything is.
 pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Result<(), String> {
@@ -20,7 +25,12 @@ pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Re
             if awaits.is_empty() || awaits.iter().any(Vec::is_empty) {
                 return Err("it waits for nothing".to_owned());
             }
-            let waits = |number: &u32| is_open(*number, new, record);
+            let awaited = awaits.iter().map(Vec::len).sum::<usize>();
+            if awaited > MAX_AWAITED {
+                return Err(format!("it waits for {awaited} calls at once"));
+            }
+            let known: BTreeSet<u32> = record.outcomes.iter().map(|(number, _)| *number).collect();
+            let waits = |number: &u32| !known.contains(number) && has_outcome(*number, new, record);
             match awaits.iter().flatten().find(|number| !waits(number)) {
                 Some(number) => Err(format!("it waits for call {number}, of which nothing will come")),
                 None => Ok(()),
@@ -40,10 +50,9 @@ fn call<'a>(number: u32, new: &'a [NewCall], record: &'a Record) -> Option<&'a C
     later.map_or_else(|| record.calls.get(number), |later| new.get(later).map(|new| &new.call))
 }
 
-/// Whether the code may wait for a call: there will be an outcome, and is none yet.
-fn is_open(number: u32, new: &[NewCall], record: &Record) -> bool {
-    let has_outcome = call(number, new, record).is_some_and(|call| !matches!(call, Call::Emit { .. }));
-    has_outcome && record.outcomes.iter().all(|(with, _)| *with != number)
+/// Whether a call ever has an outcome for code.
+fn has_outcome(number: u32, new: &[NewCall], record: &Record) -> bool {
+    call(number, new, record).is_some_and(|call| !matches!(call, Call::Emit { .. }))
 }
 
 fn calls(new: &[NewCall], record: &Record, limits: &Limits) -> Result<(), String> {

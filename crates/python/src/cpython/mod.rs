@@ -14,10 +14,11 @@ mod system_calls;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::process::Command;
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::error::Error;
@@ -69,7 +70,8 @@ impl CPython {
 #[derive(Debug)]
 pub(crate) struct Installed {
     settings: CPython,
-    found: OnceCell<Found>,
+    /// Forgotten when no process could be started with it: what was installed may have moved.
+    found: Mutex<Option<Arc<Found>>>,
 }
 
 #[derive(Debug)]
@@ -83,7 +85,7 @@ struct Found {
 
 impl Installed {
     pub(crate) fn new(settings: CPython) -> Self {
-        Self { settings, found: OnceCell::new() }
+        Self { settings, found: Mutex::default() }
     }
 
     /// The command of a process that runs code within these limits.
@@ -92,7 +94,12 @@ impl Installed {
         worker: &WorkerCommand,
         limits: &Limits,
     ) -> Result<WorkerCommand, Error> {
-        let found = self.found.get_or_try_init(|| find(&self.settings)).await?;
+        let mut known = self.found.lock().await;
+        let found = match &*known {
+            Some(found) => Arc::clone(found),
+            None => Arc::clone(known.insert(Arc::new(find(&self.settings).await?))),
+        };
+        drop(known);
         let sandbox = Sandbox {
             bubblewrap: found.bubblewrap.clone(),
             python: found.python.clone(),
@@ -106,6 +113,11 @@ impl Installed {
         let mut command = worker.clone();
         command.args.push(OsString::from(format!("{ARGUMENT}{words}")));
         Ok(command)
+    }
+
+    /// Has the folders looked for again.
+    pub(crate) async fn forget(&self) {
+        *self.found.lock().await = None;
     }
 }
 

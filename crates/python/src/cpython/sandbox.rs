@@ -90,8 +90,11 @@ impl Sandbox {
         ] {
             add(&["--setenv", name, value]);
         }
-        // The root is empty and read-only; there is neither /proc nor /sys, and of /dev only this.
-        add(&["--dev-bind", "/dev/null", "/dev/null", "--dev-bind", "/dev/urandom", "/dev/urandom"]);
+        // The root is empty and read-only; there is neither /proc nor /sys, and of /dev only this. A device is written to
+        // where it is read-only, too; what is not is that it changes: if root runs this, code has root's part in it.
+        for device in ["/dev/null", "/dev/urandom"] {
+            add(&["--dev-bind", device, device, "--remount-ro", device]);
+        }
         add(&["--ro-bind-data", &host.to_string(), HOST]);
         add(&["--size", &self.tmp_bytes.max(1).to_string(), "--tmpfs", "/tmp", "--chdir", "/tmp"]);
         for path in &self.read_only {
@@ -140,5 +143,6 @@ mod tests {
         }
         let devices = words.iter().filter(|word| word.starts_with("--dev-bind"));
         assert_eq!(devices.count(), 2, "{words:?}");
+        assert!(has(&["--remount-ro", "/dev/null"]) && has(&["--remount-ro", "/dev/urandom"]));
     }
 }

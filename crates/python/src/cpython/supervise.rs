@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, Stdio};
@@ -13,6 +13,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::sandbox::Sandbox;
 use super::{ARGUMENT, system_calls};
+use crate::code;
+use crate::frame::{self, Request};
 use crate::workers::SIGNALLED;
 
 /// The program that runs the code.
@@ -22,6 +24,9 @@ const HOST: &str = concat!(
     include_str!("host/run.py"),
     include_str!("host/main.py"),
 );
+
+/// Bytes of the stack of the thread that reads code: a parser calls itself for each level of nesting.
+const PARSER_STACK_BYTES: usize = 64 << 20;
 
 /// Files that are open at once.
 const FILES: u64 = 64;
@@ -79,15 +84,27 @@ fn run(sandbox: &str) -> io::Result<u8> {
 /// Hands on what the parent sends, and ends this process once the parent closes its end.
 fn forward(child: &mut Child) -> io::Result<()> {
     let mut to = child.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
-    thread::Builder::new().spawn(move || {
+    thread::Builder::new().stack_size(PARSER_STACK_BYTES).spawn(move || {
         let mut from = io::stdin().lock();
-        if io::copy(&mut from, &mut to).is_err() {
+        if request(&mut from, &mut to).and_then(|()| io::copy(&mut from, &mut to)).is_err() {
             // The child reads no more: it ended, or has its request. What else the parent sends is not for it.
             let _ = io::copy(&mut from, &mut io::sink());
         }
         std::process::exit(SIGNALLED);
     })?;
     Ok(())
+}
+
+/// Hands on the request, with the places where the code awaits its calls. They are found here and not by the parent: code
+/// may be such that its analysis takes long or overflows a stack, which must end this process and no other.
+fn request(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let Some((json, _)) = frame::read(from)? else { return Ok(()) };
+    let mut request: Request<'_> = serde_json::from_slice(&json)?;
+    drop(json);
+    request.awaited = code::awaited_places(&request.script.code);
+    let frame = frame::encode(&request, &[], usize::MAX)?;
+    to.write_all(&frame.map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?)?;
+    to.flush()
 }
 
 /// Sets a limit, and how far beyond it can be raised; never above what holds already.

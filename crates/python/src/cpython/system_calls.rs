@@ -21,6 +21,10 @@ const REFUSED: &[i64] = &[
     // Memory beside what a process's limit counts.
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
+    // Pages that a pipe keeps are nobody's.
+    libc::SYS_vmsplice,
+    libc::SYS_splice,
+    libc::SYS_tee,
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
@@ -62,6 +66,10 @@ const REFUSED: &[i64] = &[
     libc::SYS_io_uring_register,
     libc::SYS_fanotify_init,
     libc::SYS_inotify_init1,
+    #[cfg(target_arch = "x86_64")]
+    libc::SYS_inotify_init,
+    // Of these the whole machine has a number.
+    libc::SYS_io_setup,
     libc::SYS_personality,
     // The machine.
     libc::SYS_init_module,
@@ -96,9 +104,13 @@ pub(super) fn filter() -> Result<Vec<u8>, BackendError> {
     let shared = (libc::MAP_SHARED | libc::MAP_ANONYMOUS) as u64;
     let shared = Condition::new(3, Length::Dword, Is::MaskedEq(shared), shared)?;
     let shared = Rule::new(vec![shared])?;
+    // Memory that grows like a stack counts as one.
+    let grows = libc::MAP_GROWSDOWN as u64;
+    let grows = Condition::new(3, Length::Dword, Is::MaskedEq(grows), grows)?;
+    let grows = Rule::new(vec![grows])?;
     for set in [Some(0), SECOND_SET].into_iter().flatten() {
         rules.extend(REFUSED.iter().map(|call| (set + call, Vec::new())));
-        rules.insert(set + libc::SYS_mmap, vec![shared.clone()]);
+        rules.insert(set + libc::SYS_mmap, vec![shared.clone(), grows.clone()]);
     }
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;

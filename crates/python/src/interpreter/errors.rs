@@ -24,7 +24,7 @@ const LACKS: &str = "The monty syntax parser does not yet support ";
 const INTERNAL: &str = "Internal error in monty: ";
 
 /// The modules that can be imported.
-const MODULES: &str = "asyncio (gather, run), base64, binascii, collections, dataclasses, datetime (no clock), functools, \
+pub(crate) const MODULES: &str = "asyncio (gather, run), base64, binascii, collections, dataclasses, datetime (no clock), functools, \
                        itertools, json, math, pathlib (paths only), re, sys, typing, unicodedata";
 
 /// Whether an error is a limit's, which a run on a faster machine would not have met.

@@ -135,6 +135,7 @@ impl<'a> Host<'a> {
                     line,
                     expected: expected.clone(),
                     found: Some(call),
+                    error: None,
                 });
             }
             Some(_) => {}
@@ -154,7 +155,13 @@ impl<'a> Host<'a> {
     /// The first call on record that the code did not make, if it makes no more before it waits or ends.
     pub(super) fn divergence(&self, line: Option<u32>) -> Option<Progress> {
         let expected = self.record.calls.get(self.state.made as usize)?;
-        Some(Progress::Diverged { number: self.state.made, line, expected: expected.clone(), found: None })
+        Some(Progress::Diverged {
+            number: self.state.made,
+            line,
+            expected: expected.clone(),
+            found: None,
+            error: None,
+        })
     }
 
     /// Whether the code can be given another outcome.

@@ -8,6 +8,7 @@ mod refused;
 mod snapshot;
 mod values;
 
+pub(crate) use errors::MODULES;
 pub(crate) use functions::MAX_CALL_BYTES;
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 
@@ -255,15 +256,16 @@ impl Run<'_> {
     }
 
     fn failed(mut self, error: &MontyException) -> Progress {
+        let explained = Some(errors::explain(error, self.script, self.prepared.lines_before));
         if !errors::is_limit(error)
-            && let Some(divergence) = self.host.divergence(None)
+            && let Some(mut divergence) = self.host.divergence(None)
         {
+            if let Progress::Diverged { error, .. } = &mut divergence {
+                *error = explained.map(Box::new);
+            }
             return divergence;
         }
-        Progress::Ended(Ended {
-            error: Some(errors::explain(error, self.script, self.prepared.lines_before)),
-            ..self.end()
-        })
+        Progress::Ended(Ended { error: explained, ..self.end() })
     }
 
     fn ended(mut self, value: &MontyObject) -> Progress {

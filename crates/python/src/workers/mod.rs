@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use crate::code;
 use crate::confine::Interpreter;
 use crate::cpython::{self, CPython, Installed};
 use crate::error::Error;
@@ -131,7 +130,7 @@ impl Workers {
         let snapshot = snapshot.filter(|bytes| !is_cpython && bytes.len() <= crate::MAX_SNAPSHOT_BYTES);
         match self.run_from(owner, script, record, snapshot).await {
             // It may be the state that brings the process down, and the code comes to the same without it.
-            Err(Error::Crashed { .. }) if snapshot.is_some() => {
+            Err(Error::Crashed { .. } | Error::TooDeep | Error::OutOfMemory { .. }) if snapshot.is_some() => {
                 self.run_from(owner, script, record, None).await
             }
             ran => ran,
@@ -146,8 +145,8 @@ impl Workers {
         snapshot: Option<&[u8]>,
     ) -> Result<Progress, Error> {
         let is_cpython = self.shared.cpython.is_some();
-        let awaited = if is_cpython { code::awaited_places(&script.code) } else { Vec::new() };
-        let request = Request { script: Cow::Borrowed(script), record: Cow::Borrowed(record), awaited };
+        let (script_lent, record_lent) = (Cow::Borrowed(script), Cow::Borrowed(record));
+        let request = Request { script: script_lent, record: record_lent, awaited: Vec::new() };
         let limit = frame::MAX_REQUEST_BYTES;
         let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
         let what = "code with its record";
@@ -163,7 +162,11 @@ impl Workers {
         }
         let (mut process, _) = self.shared.start(owner, &script.limits).await?;
         match process.run(&frame, &script.limits).await {
-            Ok(ran) if is_cpython => {
+            Ok(mut ran) if is_cpython => {
+                if let Progress::Blocked { snapshot, .. } = &mut ran.progress {
+                    // It takes none: this one was made up.
+                    *snapshot = None;
+                }
                 let wrong = cpython::check(&ran.progress, record, &script.limits).err();
                 wrong.map_or(Ok(ran.progress), |wrong| Err(Error::Reply(wrong)))
             }
@@ -210,7 +213,11 @@ impl Shared {
         };
         let command = cpython.command(&self.command, limits).await?;
         // It ends before it is ready only if there is no sandbox: no code runs without.
-        Process::start(&command, owner, &self.alive).await.map_err(|error| match error {
+        let started = Process::start(&command, owner, &self.alive).await;
+        if started.is_err() {
+            cpython.forget().await;
+        }
+        started.map_err(|error| match error {
             Error::Start { why, .. } => cpython::unconfined(&why),
             other => other,
         })

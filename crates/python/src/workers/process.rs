@@ -73,7 +73,11 @@ impl Process {
         let is_path = command.program.components().count() > 1;
         let program =
             if is_path { std::path::absolute(&command.program) } else { Ok(command.program.clone()) };
-        let start_error = |why| Error::Start { program: command.program.display().to_string(), why };
+        let start_error = |why: String| {
+            let program = command.program.display().to_string();
+            tracing::warn!(program, why, "the process for code cannot be started");
+            Error::Start { program, why }
+        };
         let cannot = |source: io::Error| start_error(source.to_string());
         let mut start = Command::new(program.map_err(cannot)?);
         start

@@ -19,7 +19,7 @@ impl Run<'_> {
                 place = places.enter(&self.agent.owner) => Ok(place),
             }
         };
-        let place = self.control.pulse().beating(&**self.engine.clock(), place).await;
+        let place = self.control.pulse().resting(&**self.engine.clock(), place).await;
         self.control.waited(self.engine.now().since(before));
         place
     }

@@ -20,7 +20,7 @@ use crate::run::{
     questions::reply::{Reply, reply_of},
     tools::calls::Calls,
     tools::output::{TurnOutcome, effect_of},
-    tools::output_limits::{failed, output, succeeded},
+    tools::output_limits::{failed, succeeded},
 };
 
 /// The output of calls after an answer.
@@ -175,7 +175,7 @@ impl Run<'_> {
                 }
                 // The details are for programs; what cannot be stored is left out.
                 let details = done.details.filter(|details| check_nesting(details).is_ok());
-                let output = Output { effect, details, ..output(call, done.text, done.failed) };
+                let output = Output { effect, details, ..succeeded(call, done.text) };
                 self.finish_with_effects(calls, index, output, done.records, done.document).await
             }
             Ok(Outcome::Ask(ask)) => {

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ops::{Index, Range},
+    ops::Index,
 };
 
 use entourage_types::{CallId, Time, ToolCall};
@@ -17,6 +17,8 @@ pub(in crate::run) struct Calls<'t> {
     code: BTreeMap<usize, Code>,
     /// The first of the calls that were not begun in this activation.
     next: usize,
+    /// Those that are begun once more, since a person has allowed it.
+    again: Vec<usize>,
 }
 
 /// A call that code has made.
@@ -55,7 +57,7 @@ impl CodeWait {
 impl<'t> Calls<'t> {
     /// The calls of a turn.
     pub(in crate::run) fn of(turn: &'t [ToolCall]) -> Self {
-        Self { turn, sub_calls: Vec::new(), code: BTreeMap::new(), next: 0 }
+        Self { turn, sub_calls: Vec::new(), code: BTreeMap::new(), next: 0, again: Vec::new() }
     }
 
     /// The calls of the turn.
@@ -135,11 +137,25 @@ impl<'t> Calls<'t> {
         sub_calls.filter_map(|sub| sub.cut_off.as_ref()).for_each(CancellationToken::cancel);
     }
 
-    /// The calls that were not begun, once each.
-    pub(in crate::run) fn take_new(&mut self) -> Range<usize> {
+    /// Whether code of one of the calls has made calls.
+    pub(in crate::run) fn have_code(&self) -> bool {
+        !self.code.is_empty()
+    }
+
+    /// Of these calls those are begun once more that were begun, or waited, before.
+    pub(in crate::run) fn begin_again(&mut self, allowed: &[CallId]) {
+        let before = self.iter().take(self.next).enumerate();
+        let again: Vec<usize> =
+            before.filter(|(_, call)| allowed.contains(&call.id)).map(|(index, _)| index).collect();
+        self.again.extend(again);
+    }
+
+    /// The calls that were not begun, once each, and those that are begun once more.
+    pub(in crate::run) fn take_new(&mut self) -> Vec<usize> {
+        let again = std::mem::take(&mut self.again);
         let new = self.next..self.len();
         self.next = new.end;
-        new
+        again.into_iter().chain(new).collect()
     }
 
     /// The calls whose code can go on at this moment, since what it waits for is answered, once each.
@@ -150,6 +166,14 @@ impl<'t> Calls<'t> {
     ) -> Vec<usize> {
         let ready = |code: &mut Code| code.waits.take_if(|waits| waits.is_over(now, &is_answered)).is_some();
         self.code.iter_mut().filter_map(|(index, code)| ready(code).then_some(*index)).collect()
+    }
+
+    /// Has code run at once that waits for nothing but to be tried again.
+    pub(in crate::run) fn hurry(&mut self) {
+        self.code
+            .values_mut()
+            .filter_map(|code| code.waits.as_mut())
+            .for_each(|waits| waits.not_before = None);
     }
 
     fn sub_call(&self, index: usize) -> Option<&SubCall> {

@@ -32,6 +32,15 @@ impl Run<'_> {
             return self.finish_sub_call(calls, index, of.id, output, writes).await;
         }
         self.end_code(calls, index).await?;
+        // Code reads what its calls returned as it is; it is the model that must know.
+        for call in calls.made_by(index) {
+            if let Some(arguments) = self.edited(call) {
+                let tool = &call.tool;
+                output
+                    .text
+                    .push_str(&format!("\nThe user changed the arguments of `{tool}` to {arguments}."));
+            }
+        }
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await
     }
 

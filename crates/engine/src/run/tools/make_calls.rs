@@ -1,14 +1,11 @@
 //! Makes the calls of a turn, and those of their code, until each has its output or waits.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError};
-use entourage_types::{CallId, ResultSource, Step, StepStatus};
-use futures::{
-    FutureExt, StreamExt,
-    stream::{self, BoxStream, SelectAll},
-};
+use entourage_types::{CallId, Post, PostBody, ResultSource, Step, StepStatus, Time};
+use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::sync::Semaphore;
 
 use crate::run::{
@@ -24,26 +21,42 @@ const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
 struct Running {
-    calls: SelectAll<BoxStream<'static, Result<CallResult>>>,
+    calls: FuturesUnordered<BoxFuture<'static, Result<Ran>>>,
     places: Arc<Semaphore>,
+    /// Until when the time that calls waited for places of their tools is counted.
+    waited_until: Time,
 }
 
-impl Default for Running {
-    fn default() -> Self {
-        Self { calls: SelectAll::new(), places: Arc::new(Semaphore::new(AT_ONCE)) }
+/// A call that has ended.
+struct Ran {
+    result: CallResult,
+    /// From when to when it waited for a place of its tool.
+    waited: Option<(Time, Time)>,
+}
+
+impl Running {
+    fn new(now: Time) -> Self {
+        Self { calls: FuturesUnordered::new(), places: Arc::new(Semaphore::new(AT_ONCE)), waited_until: now }
+    }
+
+    /// For how long nothing was waited for before this call waited.
+    fn waited(&mut self, (from, until): (Time, Time)) -> Duration {
+        let from = from.max(self.waited_until);
+        self.waited_until = self.waited_until.max(until);
+        until.since(from)
     }
 }
 
 impl Run<'_> {
     /// Makes calls until each has its output or waits.
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
-        let begun = self.take_posts(calls).await?;
-        let (mut running, mut order) = (Running::default(), Order::default());
+        let mut begun = self.take_posts(calls).await?;
+        let (mut running, mut order) = (Running::new(self.engine.now()), Order::default());
         let cancel = self.control.cancel().clone();
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
-            if ended.is_none() {
+            if ended.is_none() && !self.is_held(calls, &mut begun, !running.calls.is_empty()).await? {
                 self.begin_calls(calls, &begun, &mut running, &mut order).await?;
                 // None may start once a caller was informed that the agent ends.
                 if cancel.is_cancelled() {
@@ -58,10 +71,19 @@ impl Run<'_> {
                     // The turn is committed before the run waits for a slow call: it must not exist in
                     // memory only.
                     self.flush().await?;
+                    let due = self.next_due(calls);
+                    let clock = Arc::clone(self.engine.clock());
+                    let due = async {
+                        match due {
+                            Some(due) => clock.sleep_until(due).await,
+                            None => std::future::pending().await,
+                        }
+                    };
                     tokio::select! {
                         biased;
                         ran = running.calls.next() => ran,
                         () = cancel.cancelled() => return Err(Interrupt::Stopping),
+                        () = due => continue,
                     }
                 }
             };
@@ -71,13 +93,54 @@ impl Run<'_> {
                 }
                 continue;
             };
-            let (index, outcome) = ran?;
+            let Ran { result: (index, outcome), waited } = ran?;
+            if let Some(waited) = waited {
+                self.control.waited(running.waited(waited));
+            }
             // The next call begins, with a time limit of its own.
             self.control.pulse().beat(self.engine.now());
             for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
                 self.settle(calls, index, came).await?;
             }
         }
+    }
+
+    /// When a call that waits for a time, or code that is tried again, goes on beside calls in progress.
+    fn next_due(&self, calls: &Calls<'_>) -> Option<Time> {
+        let now = self.moment();
+        let later = |(due, _): &(Time, _)| *due > now;
+        if calls.have_code() { self.steps.dues().into_iter().find(later).map(|(due, _)| due) } else { None }
+    }
+
+    /// Gives what has arrived since to the calls that wait for it. Returns whether a person has intervened: then nothing
+    /// begins, and once nothing runs the intervention is applied.
+    async fn is_held(
+        &mut self,
+        calls: &mut Calls<'_>,
+        begun: &mut Vec<CallId>,
+        any_runs: bool,
+    ) -> Result<bool> {
+        // Only code can go on for long without an end of the turn.
+        if !calls.have_code() {
+            return Ok(false);
+        }
+        self.refresh().await?;
+        let begins = self.take_posts(calls).await?;
+        calls.begin_again(&begins);
+        begun.extend(begins);
+        let intervenes = |post: &Post| matches!(post.body, PostBody::Intervention { .. });
+        if !self.inbox.posts().iter().any(intervenes) {
+            return Ok(false);
+        }
+        if any_runs {
+            return Ok(true);
+        }
+        self.flush().await?;
+        self.apply_interventions().await?;
+        if self.control.is_hurried() {
+            calls.hurry();
+        }
+        Ok(false)
     }
 
     /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
@@ -89,8 +152,9 @@ impl Run<'_> {
         order: &mut Order,
     ) -> Result<()> {
         loop {
+            let new = calls.take_new();
             let mut next: Vec<usize> =
-                calls.take_new().filter(|index| !calls.has_waiting_code(*index)).collect();
+                new.into_iter().filter(|index| !calls.has_waiting_code(*index)).collect();
             next.extend(calls.take_ready(self.moment(), |call| self.steps.is_answered(call)));
             if next.is_empty() {
                 return Ok(());
@@ -169,36 +233,38 @@ impl Run<'_> {
         let engine = self.engine.clone();
         let places = Arc::clone(&running.places);
         let pulse = Arc::clone(self.control.pulse());
-        let begun = stream::iter(ready).map(move |(index, tool, context, arguments, cut_off)| {
+        let begun = ready.into_iter().map(move |(index, tool, context, arguments, cut_off)| {
             let (engine, places, pulse) = (engine.clone(), Arc::clone(&places), Arc::clone(&pulse));
-            async move {
-                // Code waits for calls that have the places.
+            let call = async move {
+                let clock = Arc::clone(engine.clock());
+                let (_place_of_tool, waited) = match tool.places() {
+                    Some(places) => {
+                        let from = clock.now();
+                        let place = pulse.resting(&*clock, places.enter(&context.owner)).await;
+                        (Some(place), Some((from, clock.now())))
+                    }
+                    None => (None, None),
+                };
+                // Code has places of its own.
                 let runs_code = !tool.comes_with().is_empty();
                 let _place = if runs_code { None } else { places.acquire().await.ok() };
-                let _place_of_tool = match tool.places() {
-                    Some(places) => {
-                        let place = places.enter(&context.owner);
-                        Some(pulse.beating(&**engine.clock(), place).await)
-                    }
-                    None => None,
-                };
                 // Checked by each call: it may have waited long for its place.
                 check_lease(&engine)?;
-                let clock = Arc::clone(engine.clock());
                 let ran =
                     async move { (index, run_tool(&*tool, &context, arguments, &*clock, seconds).await) };
-                let ran = async { if alone { ran.await } else { beside_others(index, ran).await } };
-                Ok(match cut_off {
-                    // It is answered already: its code has ended.
-                    Some(cut_off) => cut_off
-                        .run_until_cancelled(ran)
-                        .await
-                        .unwrap_or_else(|| (index, Err(ToolError::Failed("its code has ended".into())))),
-                    None => ran.await,
-                })
+                let result = if alone { ran.await } else { beside_others(index, ran).await };
+                Ok(Ran { result, waited })
+            };
+            async move {
+                let Some(cut_off) = cut_off else { return call.await };
+                // It is answered already: its code has ended.
+                let ended = || (index, Err(ToolError::Failed("its code has ended".into())));
+                let ran = cut_off.run_until_cancelled(call).await;
+                ran.unwrap_or_else(|| Ok(Ran { result: ended(), waited: None }))
             }
+            .boxed()
         });
-        running.calls.push(begun.buffer_unordered(AT_ONCE).boxed());
+        running.calls.extend(begun);
         Ok(())
     }
 }

@@ -39,6 +39,8 @@ pub(in crate::run) fn output(call: &ToolCall, text: impl Into<String>, error: bo
 pub(in crate::run) fn kept(items: &[Item], steps: &[Step]) -> usize {
     let joined = items.iter().map(|item| match &item.body {
         ItemBody::Output(output) | ItemBody::SubOutput(SubOutput { output, .. }) => weight(output),
+        // What code reports is an argument, and the text of a notice.
+        ItemBody::Notice(notice) => notice.text.len(),
         ItemBody::SubCalls(made) => made.calls.iter().map(|call| of_value(&call.arguments)).sum(),
         _ => 0,
     });
@@ -67,6 +69,11 @@ pub(in crate::run) fn keep_within(kept: &mut usize, output: &mut Output, shown: 
         ));
     }
     *kept += weight(output);
+}
+
+/// Whether a session that stores `kept` bytes stores only the beginning of each further output.
+pub(in crate::run) const fn is_full(kept: usize) -> bool {
+    kept >= MOST
 }
 
 /// Returns the size of an output, in bytes.

@@ -28,6 +28,9 @@ const NOT_AWAITED: &str = "the code ended without waiting for it";
 /// work.
 const MOST_ARGUMENTS: usize = 8 << 20;
 
+/// The same in a session that keeps as much as it may.
+const MOST_OF_FULL: usize = 64 << 10;
+
 /// When code is run again that could have gone on, had what runs it been there. The code has lost nothing meanwhile, so
 /// this has no end.
 const RETRIES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
@@ -93,16 +96,17 @@ impl Run<'_> {
         let before = calls.made_by(index).count();
         let all = before + new.len();
         let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
+        let most = if self.transcript.is_full() { MOST_OF_FULL } else { MOST_ARGUMENTS };
         let given: usize = new.iter().map(|call| of_value(&call.arguments)).sum();
         let given_before: usize = calls.made_by(index).map(|call| of_value(&call.arguments)).sum();
         let wrong = if calls.maker(index).is_some() {
             Some("code cannot run a tool that runs code itself".to_owned())
         } else if all > usize::from(CodeCalls::MOST) {
-            Some(format!("its code makes more than {} calls: do less in one call", CodeCalls::MOST))
-        } else if given_before + given > MOST_ARGUMENTS {
-            let most = MOST_ARGUMENTS >> 20;
+            Some(format!("the code makes more than {} calls: do less in one call", CodeCalls::MOST))
+        } else if given_before + given > most {
+            let most = most >> 10;
             Some(format!(
-                "its code gives its calls more than {most} MiB: have agents read long texts themselves"
+                "the code gives its calls more than {most} KiB of arguments: have agents read long texts themselves"
             ))
         } else if awaits.is_empty()
             || awaits.iter().flatten().any(|number| *number >= all)

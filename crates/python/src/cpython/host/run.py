@@ -143,12 +143,13 @@ class Run:
 
     # How a run ends.
 
-    def diverge(self, number, line, expected, found):
-        self.ran({"diverged": {"number": number, "line": line, "expected": expected, "found": found}})
+    def diverge(self, number, line, expected, found, error=None):
+        diverged = {"number": number, "line": line, "expected": expected, "found": found, "error": error}
+        self.ran({"diverged": diverged})
 
-    def diverge_at_end(self, line):
+    def diverge_at_end(self, line, error=None):
         if len(self.made) < len(self.record["calls"]):
-            self.diverge(len(self.made), line, self.record["calls"][len(self.made)], None)
+            self.diverge(len(self.made), line, self.record["calls"][len(self.made)], None, error)
 
     def block(self, awaits, line):
         self.diverge_at_end(line)
@@ -156,7 +157,7 @@ class Run:
 
     def end(self, value=None, error=None, is_limit=False):
         if not is_limit:
-            self.diverge_at_end(None)
+            self.diverge_at_end(None, error)
         truncated, limit = self.printed.truncated, self.limits["output_bytes"]
         if value is not None:
             truncated = truncated or len(value.encode("utf-8", "replace")) > limit

@@ -1,0 +1,134 @@
+//! Code that makes one call after another hears what arrives meanwhile.
+
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use entourage_engine::Client;
+use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_store::Page;
+use entourage_testkit::{World, plain};
+use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
+use entourage_types::{Action, AgentId, Answer, Status, ToolSpec, WaitingOn};
+use serde_json::{Value, json};
+
+use crate::kit::{Code, CodeTool, Waits, WorldExt, eventually, first_tools, one_kind};
+
+/// How many calls the code makes if nothing keeps it from that.
+const TICKS: usize = 60;
+
+/// What a person does meanwhile.
+#[derive(Clone, Copy)]
+enum Meanwhile {
+    Answers,
+    Pauses,
+}
+
+/// A tool in whose fifth call a person does something.
+struct Tick {
+    person: Arc<OnceLock<(Client, AgentId)>>,
+    does: Meanwhile,
+    made: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Tool for Tick {
+    fn name(&self) -> &str {
+        "tick"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("tick", "Counts.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        if self.made.fetch_add(1, Ordering::SeqCst) + 1 == 5 {
+            let (client, root) = loop {
+                match self.person.get() {
+                    Some(person) => break person,
+                    None => tokio::task::yield_now().await,
+                }
+            };
+            match self.does {
+                Meanwhile::Answers => {
+                    let asked = client.questions(None, None, Page::all()).await.unwrap().remove(0);
+                    client.answer(asked.id, Answer::Text("enough".into())).await.unwrap();
+                }
+                Meanwhile::Pauses => drop(client.intervene(*root, Action::Pause, None).await.unwrap()),
+            }
+        }
+        Ok(Outcome::text("tick"))
+    }
+}
+
+/// Asks, and calls until there is an answer.
+fn asks_beside(code: &mut Code) -> Result<String, Waits> {
+    let asked = code.call("ask_user", json!({ "question": "How long?" }));
+    for made in 0..TICKS {
+        let tick = code.call("tick", json!({}));
+        let (first, output) = code.first(&[asked, tick])?;
+        if first == asked {
+            return Ok(format!("{} after {made}", output.text));
+        }
+        code.wait(tick)?;
+    }
+    Ok("no answer".to_owned())
+}
+
+/// One call after another, beside a question that nobody answers.
+fn ticks(code: &mut Code) -> Result<String, Waits> {
+    for _ in 0..TICKS {
+        let tick = code.call("tick", json!({}));
+        code.wait(tick)?;
+    }
+    Ok("done".to_owned())
+}
+
+async fn begun(
+    code: fn(&mut Code) -> Result<String, Waits>,
+    does: Meanwhile,
+) -> (World, AgentId, Arc<AtomicUsize>) {
+    let decide = |request: &Request| match request.messages.last() {
+        Some(Message::User(_)) => Script::call("code", json!({})),
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        other => Script::text(format!("unexpected {other:?}")),
+    };
+    let model = ScriptedModel::deciding(move |request| Some(Ok(decide(request))));
+    let (person, made) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
+    let tick = Tick { person: Arc::clone(&person), does, made: Arc::clone(&made) };
+    let tools = first_tools().with(CodeTool::new(move |run, _| code(run))).with(tick);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await.id;
+    assert!(person.set((world.client(), root)).is_ok());
+    (world, root, made)
+}
+
+#[tokio::test]
+async fn an_answer_reaches_code_that_makes_one_call_after_another() {
+    let (world, root, made) = begun(asks_beside, Meanwhile::Answers).await;
+    world.ended(root).await;
+    let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
+    assert!(lines.iter().any(|line| line.starts_with("output: enough after ")), "{lines:#?}");
+    assert!(made.load(Ordering::SeqCst) <= 8, "{made:?}");
+    assert_eq!(world.audit().await, []);
+}
+
+#[tokio::test]
+async fn a_pause_reaches_code_between_two_of_its_calls_and_it_goes_on_when_it_is_resumed() {
+    let (world, root, made) = begun(ticks, Meanwhile::Pauses).await;
+    let agent = async || world.client().agent(root).await.unwrap();
+    let is_paused = |agent: &entourage_types::Agent| agent.waiting_on == Some(WaitingOn::Resume);
+    eventually("it is paused", agent, is_paused).await;
+    assert!(made.load(Ordering::SeqCst) <= 8, "{made:?}");
+    world.client().intervene(root, Action::Resume, None).await.unwrap();
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    assert_eq!(made.load(Ordering::SeqCst), TICKS);
+    assert_eq!(world.audit().await, []);
+    assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+}
