@@ -34,6 +34,7 @@ pub(super) fn was_full(error: &Error) -> bool {
 pub(super) fn same_unread(inbox: &[Post], action: Action, of: Option<PostId>) -> Option<InterventionId> {
     let undoes = |post: &Post| match &post.body {
         PostBody::Intervention { action: other, .. } if action == Action::Resume => *other == Action::Pause,
+        PostBody::Intervention { action: other, .. } if action == Action::Retry => *other == Action::Stop,
         PostBody::Intervention { action: other, .. } => matches!(other, Action::Modify | Action::Retry),
         PostBody::Message { .. } => action == Action::Stop && of.is_none(),
         _ => false,

@@ -20,8 +20,8 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
     /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
-    /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume and a deletion always get
-    /// through; one that is in a full inbox already is returned instead of another one.
+    /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume, a retry and a deletion always
+    /// get through; one that is in a full inbox already is returned instead of another one.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.apply_intervention(id, action, text, None, None).await
     }
@@ -87,9 +87,16 @@ impl Client {
             match self.commit_once(key, &request, done.id, commit).await {
                 // Another person set something of it at the same moment.
                 Err(Error::Store(StoreError::OtherVersion { kind: EntityKind::ANNOTATIONS, .. })) => {}
-                Err(error) if was_full(&error) && matches!(action, Action::Stop | Action::Resume) => {
+                Err(error)
+                    if was_full(&error)
+                        && matches!(action, Action::Stop | Action::Resume | Action::Retry) =>
+                {
                     // However often it is sent, it is in the inbox once.
                     if let Some(first) = same_unread(&self.inbox(&agent).await?, action, of) {
+                        if key.is_some() {
+                            let done = Commit::new(now).expect(Expect::Agent(id));
+                            self.commit_once(key, &request, first, done).await?;
+                        }
                         return self.record(first).await;
                     }
                     is_limited = false;

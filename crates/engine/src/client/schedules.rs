@@ -22,6 +22,7 @@ const ENDED: &str = "the schedule has ended";
 const MOST: OwnerLimit = OwnerLimit {
     number: 1_000,
     what: "schedules that have not ended",
+    // The name stays: databases have it.
     counter: "active schedules",
     remedy: "end some",
 };

@@ -72,7 +72,6 @@ impl Client {
     }
 }
 
-/// The message of the first request with a key.
 /// The text by which a message that comes twice is recognised.
 pub(super) fn request_of(to: AgentId, text: &str) -> String {
     format!("{to}\n{text}")

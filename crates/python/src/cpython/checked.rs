@@ -84,3 +84,19 @@ fn end(ended: &Ended, record: &Record, limits: &Limits) -> Result<(), String> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_waits_for_a_bounded_number_of_calls() {
+        let fork = NewCall { call: Call::Fork { prompt: "A".into(), kind: None }, line: None };
+        let waits = |awaits| Progress::Blocked { calls: vec![fork.clone()], awaits, snapshot: None };
+        let check = |progress| check(&progress, &Record::default(), &Limits::default());
+        assert_eq!(check(waits(vec![vec![0]])), Ok(()));
+        let at_once = Err("it waits for 10001 calls at once".to_owned());
+        assert_eq!(check(waits(vec![vec![0; MAX_AWAITED + 1]])), at_once);
+        assert_eq!(check(waits(vec![vec![0]; MAX_AWAITED + 1])), at_once);
+    }
+}

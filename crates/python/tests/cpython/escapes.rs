@@ -97,6 +97,55 @@ async fn code_has_no_environment() {
     assert_eq!(printed(&workers, code).await, format!("{threads} [''] /tmp 65534 python\n"));
 }
 
+/// Memory, descriptors and devices that no limit of the process counts, or that are the whole machine's.
+#[tokio::test]
+async fn what_limits_do_not_count_is_refused() {
+    let Some(workers) = cpython().await else { return };
+    // Memory that counts as stack, and pages that a pipe keeps.
+    let code = "import mmap\nmmap.mmap(-1, 1 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x100)";
+    let error = error_of(&workers, code, Limits::default()).await;
+    assert!(error.message.contains("not permitted"), "{error:?}");
+    let library = "import ctypes, os\nlibrary = ctypes.CDLL(None, use_errno=True)\n";
+    let calls = [("vmsplice", libc::SYS_vmsplice), ("tee", libc::SYS_tee), ("io_setup", libc::SYS_io_setup)];
+    #[cfg(target_arch = "x86_64")]
+    let calls = [&calls[..], &[("inotify_init", libc::SYS_inotify_init)]].concat();
+    for (name, number) in calls {
+        let code = format!("{library}print(library.syscall({number}, 0, 0, 0, 0), ctypes.get_errno())");
+        assert_eq!(printed(&workers, &code).await, "-1 1\n", "{name}");
+    }
+    // Root's own code must not change root's devices.
+    use std::os::unix::fs::PermissionsExt;
+    let mode = || std::fs::metadata("/dev/null").unwrap().permissions().mode();
+    let before = mode();
+    let code = "import os\nfor change in (lambda: os.chmod('/dev/null', 0o600), lambda: os.utime('/dev/null', (1, 1))):\n  \
+                try:\n    change()\n    print('changed')\n  except OSError:\n    print('no')\nprint(open('/dev/null', \
+                'w').write('x'))";
+    assert_eq!(printed(&workers, code).await, "no\nno\n1\n");
+    assert_eq!(mode(), before);
+}
+
+/// Its analysis, too, is done in a process of its own.
+#[tokio::test]
+async fn code_that_overflows_its_analysis_ends_no_other_process() {
+    let Some(workers) = cpython().await else { return };
+    let long = format!("x={}1", "1+".repeat(400_000));
+    let deep = format!("x={}1{}", "(".repeat(400_000), ")".repeat(400_000));
+    let lines: String = (1..40_000).map(|n| format!("  x{n}=x{}\n", n - 1)).collect();
+    let chain = format!("if 0:\n  x0=tool('a')\n{lines}  await x39999");
+    for code in [long, deep, chain] {
+        match run(&workers, &code, Limits::default()).await {
+            Ok(progress) => assert!(end_of(progress).error.is_some()),
+            Err(error) => {
+                assert!(
+                    matches!(error, Error::TooDeep | Error::TimedOut { .. } | Error::OutOfMemory { .. }),
+                    "{error:?}"
+                );
+            }
+        }
+        assert_eq!(printed(&workers, "print(1)").await, "1\n");
+    }
+}
+
 #[tokio::test]
 async fn signals_reach_nobody_else() {
     let Some(workers) = cpython().await else { return };

@@ -15,9 +15,9 @@ const LEAST: usize = 8;
 const SECRET_NAMES: [&str; 9] =
     ["key", "token", "secret", "passw", "pwd", "auth", "credential", "bearer", "cookie"];
 
-/// The most bytes of words that are looked for: what finds them is made for each connection, and takes time and memory
-/// with each byte. Longer ones are those of no usual key.
-const MOST: usize = 16 << 10;
+/// The most bytes of words that are looked for: what finds them takes time and memory with each byte. One secret of the
+/// greatest length counts up to three times: as a whole, by its words, and by their parts.
+const MOST: usize = 64 << 10;
 
 /// What a secret is replaced by.
 const STRUCK: &str = "[secret]";
@@ -119,6 +119,11 @@ impl Secrets {
         }
         struck.push_str(&text[from..]);
         struck
+    }
+
+    /// Whether no text of the server can be shown, since its secrets are too long to be looked for.
+    pub(super) fn are_too_long(&self) -> bool {
+        matches!(self, Self::TooLong)
     }
 
     /// Whether a text has a secret that can be told from a name: a word such as `password` may be both.

@@ -110,12 +110,12 @@ async fn follow(
     // Refuses a cursor whose events are not kept.
     let watch = client.watch(of.root, after).await?;
     // Events that come while the messages are read are sent after them: the same message then comes twice.
-    let latest: VecDeque<_> = match last.number {
-        Some(_) => VecDeque::new(),
-        None => thread_messages::latest(&client, &of, &Paging::new(None, None)?).await?.into(),
+    let (latest, unread) = match last.number {
+        Some(_) => (Vec::new(), HashSet::new()),
+        // What is unread before the latest is on the pages of the thread, as what was read is.
+        None => thread_messages::latest(&client, &of, &Paging::new(None, None)?).await?,
     };
-    let unread =
-        latest.iter().filter(|message| !message.processed).filter_map(|it| it.id.parse().ok()).collect();
+    let latest = latest.into();
     let renderer = ThreadRenderer::new(of.clone());
     let thread =
         Thread { client, of, watch, latest, after, renderer, unread, has_lead: false, is_over: false };
@@ -132,7 +132,7 @@ struct Thread {
     /// The number of the last event before the stream.
     after: u64,
     renderer: ThreadRenderer,
-    /// What the agent had not read when it was last looked at. The messages in it were sent.
+    /// What the agent had not read when it was last looked at. The messages in it were sent, or came before the stream.
     unread: HashSet<PostId>,
     /// Whether `renderer` has been given the items that precede the stream.
     has_lead: bool,

@@ -1,6 +1,10 @@
 //! The messages of a thread: send one, list them.
 
-use std::{collections::HashMap, fmt, str::FromStr};
+use std::{
+    collections::{HashMap, HashSet},
+    fmt,
+    str::FromStr,
+};
 
 use axum::{Json, extract::State, http::StatusCode};
 use entourage_api::{Page, PageQuery, schema};
@@ -170,15 +174,18 @@ pub(super) async fn page(
     Ok(page_of(messages, (from > 0).then_some(Before::Item(from))))
 }
 
-/// The latest messages of a thread, with the latest of those that the agent has not read yet.
+/// The latest messages of a thread, with the latest of those that the agent has not read yet, and which it has not read in
+/// all.
 pub(super) async fn latest(
     client: &Client,
     of: &Agentable,
     paging: &Paging,
-) -> Result<Vec<ThreadMessageView>, Problem> {
+) -> Result<(Vec<ThreadMessageView>, HashSet<PostId>), Problem> {
     let (_, limit) = paging.items::<u64>()?;
-    let (unread, _) = last_of(client.unread(of.agent).await?, limit);
-    Ok(items_page(client, of, (None, limit), unread).await?.0)
+    let unread = client.unread(of.agent).await?;
+    let ids = unread.iter().filter_map(|entry| entry.post).collect();
+    let (unread, _) = last_of(unread, limit);
+    Ok((items_page(client, of, (None, limit), unread).await?.0, ids))
 }
 
 /// Where a page of a thread ended: the messages that the agent has not read come last, after those of its transcript.
