@@ -76,6 +76,7 @@ impl Heartbeat {
 
     /// The same, for a place that others have: waiting for it is no time at work.
     pub(crate) async fn resting<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
+        self.beat(clock.now());
         let done = self.alive(clock, until, Self::rest).await;
         self.rest(clock.now());
         done

@@ -35,6 +35,13 @@ pub enum Call {
     },
 }
 
+impl Call {
+    /// Whether code that runs again may make the other call in place of this one: what it reports may tell the time.
+    pub(crate) fn is_repeated_by(&self, other: &Self) -> bool {
+        matches!((self, other), (Self::Emit { .. }, Self::Emit { .. })) || self == other
+    }
+}
+
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -121,6 +121,16 @@ async fn what_code_reports_before_it_ends_is_a_call_like_any_other() {
     }
 }
 
+/// Such as how long something took: code that runs again reports another time.
+#[tokio::test]
+async fn what_code_reports_may_differ_when_it_runs_again() {
+    for tool in interpreters().await {
+        let on_record = record(vec![call("emit", json!({ "text": "took 1 s" }))], &[""]);
+        let ended = ran(&tool, "emit('took 2 s')\n'done'", on_record).await.unwrap();
+        assert_eq!(ended, Outcome::text("'done'"));
+    }
+}
+
 /// A person's text in place of approval is nothing that the call returned.
 #[tokio::test]
 async fn a_text_instead_of_approval_raises() {

@@ -22,10 +22,10 @@ mod tools;
 mod trace;
 mod transcript;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, Kind, Scope, StepKey, Time, WaitingOn};
+use entourage_types::{Agent, Item, ItemBody, Kind, Post, PostId, Scope, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, TextRequest};
@@ -284,7 +284,15 @@ impl<'e> Run<'e> {
     /// Reads the inbox again if the store has, or may have, posts that are not in memory.
     async fn refresh(&mut self) -> Result<(), StoreError> {
         if self.inbox.take_stale() {
-            let mut posts = self.engine.store().inbox(self.agent.id).await?;
+            let (store, agent) = (self.engine.store(), self.agent.id);
+            let ids = store.post_ids(agent, u32::MAX).await?;
+            // Those in memory are not read again: there may be many that nobody takes for long.
+            let known: HashMap<PostId, Post> = self.inbox.take_known();
+            let new: Vec<PostId> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
+            let read = if new.is_empty() { Vec::new() } else { store.posts(agent, new).await? };
+            let mut posts: HashMap<PostId, Post> = read.into_iter().map(|post| (post.id, post)).collect();
+            posts.extend(known);
+            let mut posts: Vec<Post> = ids.iter().filter_map(|id| posts.remove(id)).collect();
             // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));
             self.inbox.replace(posts);

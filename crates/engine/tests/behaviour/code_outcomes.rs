@@ -64,7 +64,7 @@ async fn each_answer_to_an_approval_decides_the_call_of_code_and_what_the_code_r
     let reason = Answer::Reject { reason: Some("too dear".into()) };
     for (given, times, read) in [
         (Some(Verdict::Approve.into()), 1, "pay: {\"n\":7}"),
-        (Some(edited), 1, "pay: {\"n\":3}\nThe user changed the arguments of `pay` to {\"n\":3}."),
+        (Some(edited), 1, "The user changed the arguments of `pay` to {\"n\":3}.\npay: {\"n\":3}"),
         (Some(reason), 0, "failed: The user rejected the call, so it was not made: too dear"),
         (
             Some(Answer::Declined),

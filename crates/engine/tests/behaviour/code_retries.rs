@@ -11,10 +11,10 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::Cause;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
-use entourage_store::MemoryStore;
+use entourage_store::{MemoryStore, RunQuery};
 use entourage_testkit::{Faults, Story, World, WorldBuilder, plain};
 use entourage_tools::{Caller, Context, Effect, Error, FairPlaces, Outcome, Tool};
-use entourage_types::{Action, AgentId, Owner, Status, ToolSpec, WaitingOn};
+use entourage_types::{Action, AgentId, Owner, Scope, Status, ToolSpec, Wait, WaitingOn};
 use serde_json::{Value, json};
 
 use crate::{
@@ -96,6 +96,35 @@ async fn who_retries_an_agent_has_its_code_run_at_once_and_once() {
         world.client().intervene(root, Action::Retry, None).await.unwrap();
     }
     assert_eq!(output(&world, root).await, "output: did A, did B");
+}
+
+/// How often in a row the code could not be run, by the row of its step.
+async fn tried(world: &World, root: AgentId) -> u32 {
+    let query = RunQuery { agent: Some(root), ..RunQuery::default() };
+    let run = world.store().runs(&Scope::All, query).await.unwrap().remove(0);
+    let steps = world.store().steps(&Scope::All, run.id).await.unwrap();
+    let retries = steps.iter().filter_map(|step| match step.wait() {
+        Some(Wait::SubCalls { retry: Some(retry), .. }) => Some(retry.failures),
+        _ => None,
+    });
+    retries.max().unwrap_or_default()
+}
+
+/// What stays in the inbox until the agent rests makes it try no more often.
+#[tokio::test]
+async fn a_retry_beside_what_is_not_applied_yet_makes_it_try_once() {
+    let world = world(after_trouble::<50>, &Snapshots::default()).start().await;
+    let root = world.ask("Go.").await.id;
+    failures(&world, root, 1).await;
+    world.client().intervene(root, Action::CloseSession, None).await.unwrap();
+    for times in 2..=3 {
+        world.client().intervene(root, Action::Retry, None).await.unwrap();
+        eventually("it is tried", async || tried(&world, root).await, |tried| *tried >= times).await;
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(tried(&world, root).await, times);
+    }
 }
 
 #[tokio::test]

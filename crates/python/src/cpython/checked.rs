@@ -25,7 +25,8 @@ pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Re
             if awaits.is_empty() || awaits.iter().any(Vec::is_empty) {
                 return Err("it waits for nothing".to_owned());
             }
-            let awaited = awaits.iter().map(Vec::len).sum::<usize>();
+            // Code may wait for the same at many places.
+            let awaited = awaits.iter().collect::<BTreeSet<_>>().into_iter().map(Vec::len).sum::<usize>();
             if awaited > MAX_AWAITED {
                 return Err(format!("it waits for {awaited} calls at once"));
             }
@@ -97,6 +98,6 @@ mod tests {
         assert_eq!(check(waits(vec![vec![0]])), Ok(()));
         let at_once = Err("it waits for 10001 calls at once".to_owned());
         assert_eq!(check(waits(vec![vec![0; MAX_AWAITED + 1]])), at_once);
-        assert_eq!(check(waits(vec![vec![0]; MAX_AWAITED + 1])), at_once);
+        assert_eq!(check(waits(vec![vec![0]; MAX_AWAITED + 1])), Ok(()));
     }
 }

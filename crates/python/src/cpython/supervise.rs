@@ -87,6 +87,7 @@ fn forward(child: &mut Child) -> io::Result<()> {
     thread::Builder::new().stack_size(PARSER_STACK_BYTES).spawn(move || {
         let mut from = io::stdin().lock();
         if request(&mut from, &mut to).and_then(|()| io::copy(&mut from, &mut to)).is_err() {
+            drop(to);
             // The child reads no more: it ended, or has its request. What else the parent sends is not for it.
             let _ = io::copy(&mut from, &mut io::sink());
         }

@@ -129,7 +129,7 @@ impl<'a> Host<'a> {
             Call::AskUser { .. } | Call::Tool { .. } => Waited::One(number),
         };
         match self.record.calls.get(number as usize) {
-            Some(expected) if *expected != call => {
+            Some(expected) if !expected.is_repeated_by(&call) => {
                 return Answer::Diverges(Progress::Diverged {
                     number,
                     line,

@@ -133,8 +133,8 @@ impl McpServer {
         let mut naming = Naming::new(&self.settings.name);
         let secrets = self.secrets();
         if secrets.are_too_long() {
-            let message = "its secrets are longer than 64 KiB together, so that they could not be found in what it says: give \
-                           it shorter ones. Its tools are left out";
+            let message = "its secrets are too long together to be found in what it says: give it shorter ones. Its tools are \
+                           left out";
             problems.push(Problem { server: self.settings.name.clone(), message: message.to_owned() });
             return Ok((tools, problems));
         }

@@ -52,6 +52,18 @@ impl Run<'_> {
         }
     }
 
+    /// Whether a person has intervened in what the run does now, so that it begins nothing more.
+    pub(in crate::run) fn is_intervened(&self) -> bool {
+        let is_meant = |post: &Post| match post.body {
+            PostBody::Intervention { action: Action::Pause | Action::Modify | Action::Delete, .. } => true,
+            PostBody::Intervention { action: Action::Stop, of, .. } => {
+                matches!(self.concerns(post.id, of), StopTarget::Now)
+            }
+            _ => false,
+        };
+        self.inbox.posts().iter().any(is_meant)
+    }
+
     /// Gives the open calls outputs and cancels these open tasks, in one commit.
     pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope, tasks: Vec<Task>) -> Result<()> {
         let mut writes = Vec::new();

@@ -4,6 +4,8 @@ pub(in crate::run) mod interventions;
 pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
+use std::collections::HashMap;
+
 use entourage_store::Write;
 use entourage_types::{CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
 
@@ -101,6 +103,11 @@ impl Inbox {
     /// Whether the posts must be read again. False until the next doubt or commit.
     pub(in crate::run) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.grew)
+    }
+
+    /// Takes the posts in memory out, by their ids, before they are [replaced](Self::replace).
+    pub(in crate::run) fn take_known(&mut self) -> HashMap<PostId, Post> {
+        std::mem::take(&mut self.posts).into_iter().map(|post| (post.id, post)).collect()
     }
 
     pub(in crate::run) fn replace(&mut self, posts: Vec<Post>) {

@@ -23,8 +23,8 @@ impl Run<'_> {
     pub(in crate::run) fn unanswered(&self, calls: &Calls<'_>) -> Vec<OpenQuestion> {
         let is_answered =
             |call: &ToolCall| self.inbox.posts().iter().any(|post| post.body.call() == Some(call.id));
-        let waiting = calls.iter().filter(|call| !is_answered(call));
-        waiting.filter_map(|call| self.steps.of_call(call)?.question().cloned()).collect()
+        let asked = calls.iter().filter_map(|call| Some((call, self.steps.of_call(call)?.question()?)));
+        asked.filter(|(call, _)| !is_answered(call)).map(|(_, question)| question.clone()).collect()
     }
 
     /// Closes a question with the engine's own answer, if the question exists and is open.

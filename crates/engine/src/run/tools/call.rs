@@ -84,6 +84,11 @@ impl Run<'_> {
     pub(in crate::run) async fn take_posts(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
         self.resolve_granted(calls).await?;
+        self.take_replies(calls).await
+    }
+
+    /// The same for what needs no look at questions: a commit that closes one may be refused.
+    pub(in crate::run) async fn take_replies(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };

@@ -18,6 +18,9 @@ use crate::{
     metrics,
 };
 
+/// How many bytes of the arguments that a person gave a call of code its model reads.
+const SHOWN_ARGUMENTS: usize = 1_000;
+
 impl Run<'_> {
     /// Commits a call's output together with these writes, then counts and traces the call.
     pub(in crate::run) async fn finish(
@@ -35,10 +38,10 @@ impl Run<'_> {
         // Code reads what its calls returned as it is; it is the model that must know.
         for call in calls.made_by(index) {
             if let Some(arguments) = self.edited(call) {
-                let tool = &call.tool;
-                output
-                    .text
-                    .push_str(&format!("\nThe user changed the arguments of `{tool}` to {arguments}."));
+                let mut arguments = arguments.to_string();
+                arguments.truncate(arguments.floor_char_boundary(SHOWN_ARGUMENTS));
+                let (tool, text) = (&call.tool, &output.text);
+                output.text = format!("The user changed the arguments of `{tool}` to {arguments}.\n{text}");
             }
         }
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await

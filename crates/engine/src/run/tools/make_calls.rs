@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError};
-use entourage_types::{CallId, Post, PostBody, ResultSource, Step, StepStatus, Time};
+use entourage_types::{Action, CallId, Post, PostBody, ResultSource, Step, StepStatus, Time, WakeupId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::sync::Semaphore;
 
@@ -83,7 +83,10 @@ impl Run<'_> {
                         biased;
                         ran = running.calls.next() => ran,
                         () = cancel.cancelled() => return Err(Interrupt::Stopping),
-                        () = due => continue,
+                        () = due => {
+                            self.inbox.doubt();
+                            continue;
+                        }
                     }
                 }
             };
@@ -105,10 +108,11 @@ impl Run<'_> {
         }
     }
 
-    /// When a call that waits for a time, or code that is tried again, goes on beside calls in progress.
+    /// When a call that waits for a time, or code that is tried again, goes on beside calls in progress. A question that
+    /// expires is closed when none is: a person may answer at that moment, and the activation begins anew.
     fn next_due(&self, calls: &Calls<'_>) -> Option<Time> {
         let now = self.moment();
-        let later = |(due, _): &(Time, _)| *due > now;
+        let later = |(due, wakeup): &(Time, Option<WakeupId>)| *due > now && wakeup.is_none();
         if calls.have_code() { self.steps.dues().into_iter().find(later).map(|(due, _)| due) } else { None }
     }
 
@@ -125,21 +129,23 @@ impl Run<'_> {
             return Ok(false);
         }
         self.refresh().await?;
-        let begins = self.take_posts(calls).await?;
-        calls.begin_again(&begins);
-        begun.extend(begins);
-        let intervenes = |post: &Post| matches!(post.body, PostBody::Intervention { .. });
-        if !self.inbox.posts().iter().any(intervenes) {
-            return Ok(false);
-        }
-        if any_runs {
+        let (holds, retries) = (self.is_intervened(), self.inbox.posts().iter().any(is_retry));
+        if any_runs && holds {
             return Ok(true);
         }
-        self.flush().await?;
-        self.apply_interventions().await?;
-        if self.control.is_hurried() {
-            calls.hurry();
+        if !any_runs && (holds || retries) {
+            self.flush().await?;
+            self.apply_interventions().await?;
+            if retries {
+                calls.hurry();
+            }
         }
+        let begins = match any_runs {
+            true => self.take_replies(calls).await?,
+            false => self.take_posts(calls).await?,
+        };
+        calls.begin_again(&begins);
+        begun.extend(begins);
         Ok(false)
     }
 
@@ -267,4 +273,9 @@ impl Run<'_> {
         running.calls.extend(begun);
         Ok(())
     }
+}
+
+/// Whether a person wants what is tried again to be tried now.
+fn is_retry(post: &Post) -> bool {
+    matches!(post.body, PostBody::Intervention { action: Action::Retry, .. })
 }
