@@ -164,7 +164,7 @@ impl Client {
     ) -> Result<(HashSet<PostId>, Vec<Entry>)> {
         let agent = self.agent(agent).await?;
         let unread: HashSet<PostId> = self.post_ids(&agent, u32::MAX).await?.into_iter().collect();
-        let new: Vec<PostId> = unread.difference(known).copied().collect();
+        let new: Vec<PostId> = unread.iter().copied().filter(|post| !known.contains(post)).collect();
         let posts =
             if new.is_empty() { Vec::new() } else { self.engine.store().posts(agent.id, new).await? };
         Ok((unread, posts.iter().filter_map(TranscriptRenderer::unread).collect()))

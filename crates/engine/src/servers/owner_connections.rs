@@ -339,7 +339,7 @@ impl Engine {
                 tracing::warn!(%owner, server = name, "{why}; continuing without its tools");
                 let before = connections.failed().peek(&key).filter(|before| before.given == given).cloned();
                 // One that is there was made with secrets that are set no more, perhaps at another node.
-                self.end_connection(owner, name);
+                self.end_connection(&key.0, name);
                 let attempts = before.map_or(0, |before| before.attempts) + 1;
                 let failure = Failure { given, at: self.now(), attempts, why };
                 connections.failed().push(key, failure);
