@@ -71,7 +71,7 @@ fn documented() -> Vec<(&'static str, BTreeSet<u8>)> {
 fn every_planted_bug_is_caught_by_the_documented_invariants() {
     let caught_by = |bug: Bug| {
         // Some show only when several rare things coincide: a lost lease, a call and a deletion at another node.
-        let outcomes = (0..2000).map(|seed| Simulation::new(seed).planted(bug).run());
+        let outcomes = (0..5000).map(|seed| Simulation::new(seed).planted(bug).run());
         let violations = outcomes.map(|outcome| outcome.violations).find(|found| !found.is_empty());
         violations.into_iter().flatten().map(|violation| violation.invariant).collect::<BTreeSet<_>>()
     };
