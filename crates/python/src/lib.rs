@@ -42,6 +42,7 @@ mod interpreter;
 mod progress;
 mod record;
 mod script;
+mod sub_calls;
 mod tool;
 mod worker;
 mod workers;

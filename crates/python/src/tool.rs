@@ -5,18 +5,19 @@ use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
 use async_trait::async_trait;
 use entourage_tools::{
     Caller, CodeCalls, Context, Effect, Error as ToolError, FairPlaces, Outcome as ToolOutcome,
-    PythonInterpreter, PythonSettings, ResultSource, Snapshots, SubCall, SubCallRecord, Tool, parse, spec_of,
+    PythonInterpreter, PythonSettings, ResultSource, Snapshots, SubCall, Tool, parse, spec_of,
 };
-use entourage_types::{Output, OutputEffect, ToolCall, ToolSpec, tool_names};
+use entourage_types::{ToolSpec, tool_names};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::{
-    CPython, Call, Ended, Limits, NewCall, Outcome, Progress, PythonError, Record, Script, Settings,
-    WorkerCommand, Workers,
+    CPython, Call, Ended, Limits, NewCall, Progress, PythonError, Script, Settings, WorkerCommand, Workers,
+    error::Error,
+    interpreter::MODULES,
+    sub_calls::{record_of, sub_call},
 };
-use crate::{error::Error, interpreter::MODULES};
 
 const NAME: &str = tool_names::PYTHON;
 
@@ -205,58 +206,6 @@ fn named(call: &Call) -> String {
     format!("`{tool}` with {}", shortened(arguments.to_string()))
 }
 
-/// A call of code as the engine makes it.
-fn sub_call(call: Call) -> SubCall {
-    let (tool, arguments) = match call {
-        Call::Fork { prompt, kind: None } => (tool_names::FORK.to_owned(), json!({ "prompt": prompt })),
-        Call::Fork { prompt, kind } => {
-            (tool_names::FORK.to_owned(), json!({ "prompt": prompt, "kind": kind }))
-        }
-        Call::AskUser { text } => (tool_names::ASK_USER.to_owned(), json!({ "question": text })),
-        Call::Emit { text } => (tool_names::EMIT.to_owned(), json!({ "text": text })),
-        Call::Tool { name, arguments } => (name, Value::Object(arguments)),
-    };
-    SubCall { tool, arguments }
-}
-
-/// The same call, as the code made it.
-fn call_of(call: &ToolCall) -> Call {
-    let argument = |name: &str| call.arguments.get(name).and_then(Value::as_str).map(str::to_owned);
-    match call.tool.as_str() {
-        tool_names::FORK => {
-            Call::Fork { prompt: argument("prompt").unwrap_or_default(), kind: argument("kind") }
-        }
-        tool_names::ASK_USER if call.arguments.as_object().is_some_and(|given| given.len() == 1) => {
-            Call::AskUser { text: argument("question").unwrap_or_default() }
-        }
-        tool_names::EMIT => Call::Emit { text: argument("text").unwrap_or_default() },
-        name => {
-            let arguments = call.arguments.as_object().cloned().unwrap_or_else(Map::new);
-            Call::Tool { name: name.to_owned(), arguments }
-        }
-    }
-}
-
-fn record_of(SubCallRecord { calls, outputs, .. }: &SubCallRecord) -> Record {
-    let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
-    Record {
-        calls: calls.iter().map(call_of).collect(),
-        outcomes: outputs.iter().map(|(of, output)| (number(*of), outcome_of(output))).collect(),
-    }
-}
-
-fn outcome_of(output: &Output) -> Outcome {
-    match &output.effect {
-        Some(OutputEffect::Declined(_) | OutputEffect::Expired(_)) => Outcome::Value(Value::Null),
-        // What a person said in place of a decision about another call is nothing that this call returned.
-        Some(OutputEffect::Asked(_)) if output.tool != tool_names::ASK_USER => {
-            Outcome::Failed(output.text.clone())
-        }
-        _ if output.error => Outcome::Failed(output.text.clone()),
-        _ => Outcome::Value(Value::String(output.text.clone())),
-    }
-}
-
 /// What code that ended has yet to report, as calls to make before its output; `before` are on record. What it asked for
 /// behind its last report, and never waited for, is not made.
 fn reports(ended: &Ended, before: usize) -> Option<CodeCalls> {
@@ -291,6 +240,8 @@ fn end(Ended { stdout, truncated, value, error, .. }: Ended) -> Result<ToolOutco
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::NewCall;
 
@@ -310,32 +261,6 @@ mod tests {
         let error = cpython.workers.interpreter().await.unwrap_err().to_string();
         assert!(error.contains("[tools.python]"), "{error}");
         assert!(serde_json::from_value::<PythonSettings>(json!({ "interpreter": "pypy" })).is_err());
-    }
-
-    #[test]
-    fn a_call_is_read_back_as_the_code_made_it() {
-        let calls = [
-            Call::Fork { prompt: "A".into(), kind: None },
-            Call::Fork { prompt: "A".into(), kind: Some("researcher".into()) },
-            Call::AskUser { text: "Which?".into() },
-            Call::Emit { text: "half".into() },
-            Call::Tool {
-                name: "ask_user".into(),
-                arguments: Map::from_iter([
-                    ("question".to_owned(), json!("Which?")),
-                    ("options".to_owned(), json!(["a"])),
-                ]),
-            },
-            Call::Tool {
-                name: "read_file".into(),
-                arguments: Map::from_iter([("path".to_owned(), json!("a"))]),
-            },
-        ];
-        for call in calls {
-            let SubCall { tool, arguments } = sub_call(call.clone());
-            let made = ToolCall { id: entourage_types::CallId::new(), tool, arguments };
-            assert_eq!(call_of(&made), call);
-        }
     }
 
     /// How code ends that printed, reported and forked before an error.
