@@ -4,7 +4,7 @@ use entourage_types::{Switch, Switches, is_tool_of};
 
 use crate::{Error, Result};
 
-/// As many as a server may have tools. While it is away nobody knows which of them there are, so any name is taken.
+/// As many as a server may have tools. While it is away its tools are unknown, so any name is taken.
 const MOST_OF_SERVER: u32 = 256;
 
 /// Refuses a new switch of a tool beyond those that its server may have. One that is there may be changed and reset.

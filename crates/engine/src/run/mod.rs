@@ -286,7 +286,7 @@ impl<'e> Run<'e> {
         if self.inbox.take_stale() {
             let (store, agent) = (self.engine.store(), self.agent.id);
             let ids = store.post_ids(agent, u32::MAX).await?;
-            // Those in memory are not read again: there may be many that nobody takes for long.
+            // Those in memory are not read again: many may stay unread for long.
             let known: HashMap<PostId, Post> = self.inbox.take_known();
             let new: Vec<PostId> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
             let read = if new.is_empty() { Vec::new() } else { store.posts(agent, new).await? };

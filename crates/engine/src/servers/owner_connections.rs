@@ -265,7 +265,7 @@ impl Engine {
                     }
                     return Ok(OwnerServer::failing(name));
                 }
-                // Whoever has the turn now may be trying it, and the secrets may be others after that.
+                // The holder of the turn may be trying it now, and the secrets may be others after that.
                 None if held.is_none() => held = Some(turn.lock.lock().await),
                 None => {
                     if let Some(shown) = self.connect_now(owner, server, given, &values).await? {
@@ -285,7 +285,7 @@ impl Engine {
         };
         let turn = connections.turn(&key);
         let Ok(_turn) = turn.lock.try_lock() else { return };
-        // Whoever had the turn before may have tried it since.
+        // The previous holder of the turn may have tried it since.
         if !matches!(connections.known(&key, given, self.now()), Some(Known::Fails { is_due: true })) {
             return;
         }

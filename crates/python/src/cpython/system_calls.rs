@@ -21,7 +21,7 @@ const REFUSED: &[i64] = &[
     // Memory beside what a process's limit counts.
     libc::SYS_memfd_create,
     libc::SYS_memfd_secret,
-    // Pages that a pipe keeps are nobody's.
+    // Pages that a pipe keeps count for no process.
     libc::SYS_vmsplice,
     libc::SYS_splice,
     libc::SYS_tee,

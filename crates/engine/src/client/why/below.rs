@@ -36,7 +36,7 @@ impl Client {
     /// How many agents below an agent at rest are at work, and the one that does not go on: one that needs a person
     /// comes before what ends by itself.
     pub(super) async fn below(&self, top: &Agent) -> Result<Below> {
-        // The top is below nobody of those above it.
+        // The top is below none of those above it.
         let is_below = HashMap::from([(top.id, false)]);
         let mut looked = Looked { top: top.clone(), is_below, standing: HashMap::new() };
         // One more tells whether there are more.
