@@ -3,11 +3,18 @@
 
 use std::{
     fs::{File, OpenOptions, TryLockError},
-    io::{ErrorKind, Read, Write},
+    io::{ErrorKind, Read, Seek, Write},
     path::{Path, PathBuf},
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use entourage_store::{Error, Result};
+
+/// How long the lock of a process that has ended is waited for.
+const ENDED: Duration = Duration::from_secs(2);
+/// The pause between two attempts.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// Holds the database for this process until it is dropped.
 #[derive(Debug)]
@@ -31,8 +38,7 @@ pub(crate) fn take(path: &Path) -> Result<Lock> {
         let next = "Make it and its directory writable, or name another directory with --data";
         unusable(path, format!("{} cannot be written: {error}. {next}", beside.display()))
     })?;
-    let locked = file.try_lock();
-    free(path, &mut file, locked)?;
+    lock(path, &mut file, File::try_lock)?;
     file.set_len(0)
         .and_then(|()| writeln!(file, "{}", std::process::id()))
         .map_err(|error| unusable(path, format!("{} cannot be written: {error}", beside.display())))?;
@@ -52,8 +58,7 @@ pub(crate) fn share(path: &Path) -> Result<Option<Lock>> {
             return Err(unusable(path, format!("{} {why}: {error}", beside(path).display())));
         }
     };
-    let locked = file.try_lock_shared();
-    free(path, &mut file, locked)?;
+    lock(path, &mut file, File::try_lock_shared)?;
     Ok(Some(Lock { file }))
 }
 
@@ -62,20 +67,51 @@ pub(crate) fn is_abandoned(path: &Path) -> bool {
     File::open(beside(path)).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Returns an error if another process holds the lock of this file, given the result of locking it.
-fn free(path: &Path, file: &mut File, locked: std::result::Result<(), TryLockError>) -> Result<()> {
-    match locked {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let mut holder = String::new();
-            let known = file.read_to_string(&mut holder).is_ok() && !holder.trim().is_empty();
-            let holder = if known { format!(" (pid {})", holder.trim()) } else { String::new() };
-            Err(Error::InUse { path: path.display().to_string(), holder })
+/// Locks the file by `attempt`, unless another process holds it.
+///
+/// A process that is killed while it starts a program leaves the lock to a copy of its handle, until that program
+/// runs: who is started at once in its place waits for that.
+fn lock(
+    path: &Path,
+    file: &mut File,
+    attempt: fn(&File) -> std::result::Result<(), TryLockError>,
+) -> Result<()> {
+    let since = Instant::now();
+    loop {
+        match attempt(file) {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => {
+                return Err(unusable(path, format!("{} cannot be locked: {error}", beside(path).display())));
+            }
+            Err(TryLockError::WouldBlock) => {}
         }
-        Err(TryLockError::Error(error)) => {
-            Err(unusable(path, format!("{} cannot be locked: {error}", beside(path).display())))
+        let holder = holder(file);
+        if holder.is_none_or(is_alive) || since.elapsed() >= ENDED {
+            let holder = holder.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            return Err(Error::InUse { path: path.display().to_string(), holder });
         }
+        sleep(PAUSE);
     }
+}
+
+/// The id of the process that took the lock last.
+fn holder(file: &mut File) -> Option<i32> {
+    let mut text = String::new();
+    file.rewind().and_then(|()| file.read_to_string(&mut text)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Whether this process, perhaps of another user, has not ended.
+#[cfg(unix)]
+fn is_alive(pid: i32) -> bool {
+    use rustix::{io::Errno, process};
+    let tested = process::Pid::from_raw(pid).map(process::test_kill_process);
+    tested.is_none_or(|tested| tested != Err(Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+fn is_alive(_: i32) -> bool {
+    true
 }
 
 /// Checks that the files beside the database at `path` can be created and written, as far as the disk allows
@@ -126,5 +162,25 @@ mod tests {
         assert!(matches!(take(&path), Err(Error::InUse { .. })));
         drop(lock);
         take(&path).unwrap();
+    }
+
+    /// A program that a killed process was starting keeps the lock for a moment only.
+    #[test]
+    #[cfg(unix)]
+    fn a_copied_file_handle_of_a_killed_process_is_waited_for() {
+        let directory = tempfile::TempDir::new().unwrap();
+        let path = directory.path().join("entourage.db");
+        let mut killed = std::process::Command::new("true").spawn().unwrap();
+        killed.wait().unwrap();
+        let lock = take(&path).unwrap();
+        std::fs::write(beside(&path), killed.id().to_string()).unwrap();
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| share(&path).map(drop).and_then(|()| take(&path)));
+            // Long enough for several attempts, which all find it held.
+            sleep(PAUSE * 10);
+            assert!(!waits.is_finished(), "it does not wait");
+            drop(lock);
+            waits.join().unwrap().unwrap();
+        });
     }
 }
