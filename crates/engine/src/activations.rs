@@ -10,6 +10,7 @@ use std::{
 };
 
 use entourage_types::{AgentId, PostId, Time};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Clock, watchdog::Heartbeat};
@@ -39,6 +40,8 @@ struct Activation {
     answers: Arc<Mutex<Option<PostId>>>,
     /// Cancelled when it begins nothing for the agent any more, except for deleting it.
     harmless: CancellationToken,
+    /// Notified when the agent may have something new to read.
+    woken: Arc<Notify>,
     /// Cancelled when it is over, or was abandoned.
     gone: Arc<CancellationToken>,
 }
@@ -147,6 +150,7 @@ impl Activations {
                     cancel: stopping.child_token(),
                     answers: Arc::default(),
                     harmless: CancellationToken::new(),
+                    woken: Arc::default(),
                     gone: Arc::default(),
                 };
                 place.insert(activation.clone());
@@ -181,6 +185,13 @@ impl Activations {
         let fits = |it: &&Activation| answering.is_none() || *locked(&it.answers) == answering;
         if let Some(activation) = at_work.get(&agent).filter(fits) {
             activation.cancel.cancel();
+        }
+    }
+
+    /// Tells what the agent is doing, if anything, that it may have something new to read.
+    pub(crate) fn wake(&self, agent: AgentId) {
+        if let Some(activation) = locked(&self.at_work).get(&agent) {
+            activation.woken.notify_one();
         }
     }
 }
@@ -222,6 +233,11 @@ impl ActivationGuard {
     /// The signs of life of this activation.
     pub(crate) fn pulse(&self) -> &Arc<Heartbeat> {
         &self.pulse
+    }
+
+    /// Notified when the agent may have something new to read.
+    pub(crate) fn woken(&self) -> &Arc<Notify> {
+        &self.activation.woken
     }
 
     /// Where this activation publishes which message it answers.

@@ -53,8 +53,8 @@ const SLOW: Duration = Duration::from_millis(50);
 /// Bytes that a message repeats of what code gave a call, or of a reply that is none.
 const SHOWN_BYTES: usize = 1_000;
 
-/// How often in a row something else may kill the process of code that waited: it may be the code that takes the
-/// machine's memory.
+/// How often something else may kill the process of code that waited, before it goes on: it may be the code that takes
+/// the machine's memory.
 const MOST_KILLED: u32 = 3;
 
 /// The tool (S3-R042, S3-R067). Its calls have no effect of their own: what the code does, it does by calls, each of which
@@ -153,7 +153,7 @@ impl Tool for PythonTool {
         let record = record_of(&context.sub_calls);
         let kept = context.sub_calls.snapshot.as_deref();
         let ran = self.workers.run(context.owner.as_str(), &script, &record, kept).await;
-        match ran.map_err(|error| tool_error(&error, context.sub_calls.failures))? {
+        match ran.map_err(|error| tool_error(&error, context.sub_calls.kills))? {
             Progress::Blocked { calls, awaits, snapshot } => {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
                 let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
@@ -183,12 +183,13 @@ impl Tool for PythonTool {
     }
 }
 
-/// What the caller makes of it that a run came to nothing, after so many such failures in a row.
-fn tool_error(error: &Error, failures: u32) -> ToolError {
-    let is_final = matches!(error, Error::Killed { .. }) && failures + 1 >= MOST_KILLED;
-    match error.is_of_machine() && !is_final {
-        true => ToolError::Unavailable(error.to_string()),
-        false => ToolError::Failed(shortened(error.to_string())),
+/// What the caller makes of it that a run came to nothing, after so many kills.
+fn tool_error(error: &Error, kills: u32) -> ToolError {
+    match error {
+        Error::Killed { .. } if kills + 1 < MOST_KILLED => ToolError::Killed(error.to_string()),
+        Error::Killed { .. } => ToolError::Failed(error.to_string()),
+        _ if error.is_of_machine() => ToolError::Unavailable(error.to_string()),
+        _ => ToolError::Failed(shortened(error.to_string())),
     }
 }
 
@@ -284,28 +285,29 @@ mod tests {
         assert_eq!(end(Ended { error: None, ..failed() }), Ok(ToolOutcome::text("seen\n")));
     }
 
-    fn is_unavailable(error: &Error, failures: u32) -> bool {
-        match tool_error(error, failures) {
-            ToolError::Unavailable(text) => text == error.to_string(),
-            ToolError::Failed(text) => {
-                assert_eq!(text, error.to_string());
-                false
-            }
+    /// What an error is for the caller, with its text.
+    fn is_told(error: &Error, kills: u32) -> &'static str {
+        let (told, text) = match tool_error(error, kills) {
+            ToolError::Unavailable(text) => ("unavailable", text),
+            ToolError::Killed(text) => ("killed", text),
+            ToolError::Failed(text) => ("failed", text),
             other => panic!("{other:?}"),
-        }
+        };
+        assert_eq!(text, error.to_string());
+        told
     }
 
     #[test]
     fn trouble_of_the_machine_makes_the_tool_unavailable_and_mistakes_of_the_code_fail() {
         let why = || "why".to_owned();
         for error in [
-            Error::Killed { signal: 9 },
             Error::Start { program: why(), why: why() },
             Error::Unconfined { why: why(), remedy: "" },
             Error::NoPython { why: why() },
             Error::Io(std::io::ErrorKind::OutOfMemory.into()),
         ] {
-            assert!(is_unavailable(&error, 0), "{error:?}");
+            assert_eq!(is_told(&error, 0), "unavailable", "{error:?}");
+            assert_eq!(is_told(&error, 100 * MOST_KILLED), "unavailable", "{error:?}");
         }
         for error in [
             Error::Record(why()),
@@ -316,16 +318,15 @@ mod tests {
             Error::Crashed { status: why(), said: why() },
             Error::Reply(why()),
         ] {
-            assert!(!is_unavailable(&error, 0), "{error:?}");
+            assert_eq!(is_told(&error, 0), "failed", "{error:?}");
         }
     }
 
     #[test]
     fn code_whose_process_is_killed_again_and_again_fails() {
         let killed = Error::Killed { signal: 9 };
-        assert!(is_unavailable(&killed, MOST_KILLED - 2));
-        assert!(!is_unavailable(&killed, MOST_KILLED - 1), "it is the third time");
-        let no_program = Error::Start { program: "worker".into(), why: "it is gone".into() };
-        assert!(is_unavailable(&no_program, 100 * MOST_KILLED));
+        assert!(killed.is_of_machine());
+        assert_eq!(is_told(&killed, MOST_KILLED - 2), "killed");
+        assert_eq!(is_told(&killed, MOST_KILLED - 1), "failed", "it is the third time");
     }
 }

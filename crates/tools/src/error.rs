@@ -28,6 +28,10 @@ pub enum Error {
     /// call has failed.
     #[error("{0}")]
     Unavailable(String),
+    /// What ran the code of the call was killed by something else. The same as unavailable, but the code may be the cause:
+    /// the [record](crate::SubCallRecord::kills) counts these.
+    #[error("{0}")]
+    Killed(String),
     /// The call was carried out and failed.
     #[error("{0}")]
     Failed(String),

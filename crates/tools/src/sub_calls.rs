@@ -45,8 +45,11 @@ pub struct SubCallRecord {
     pub outputs: Vec<(usize, Output)>,
     /// The state that the code had when it last waited, if the tool gave one.
     pub snapshot: Option<Vec<u8>>,
-    /// How often in a row the tool was [unavailable](crate::Error::Unavailable) since then.
+    /// How often the code could not be run since then: the tool was [unavailable](crate::Error::Unavailable) or its
+    /// process [killed](crate::Error::Killed).
     pub failures: u32,
+    /// How many of these were kills.
+    pub kills: u32,
 }
 
 impl SubCallRecord {

@@ -127,8 +127,16 @@ pub struct CodeRetry {
     pub due: Time,
     /// How often in a row it could not be run.
     pub failures: u32,
+    /// How many of these times something killed what ran it.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub kills: u32,
     /// Why, the last time.
     pub error: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// What the end of a task did before there was a choice.

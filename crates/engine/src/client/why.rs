@@ -96,7 +96,7 @@ impl Client {
             },
             StepState::Open(Wait::Until { until }) => Cause::Timer { due: *until },
             StepState::Open(Wait::SubCalls { retry: Some(retry), .. }) => {
-                let CodeRetry { due, failures, ref error } = *retry;
+                let CodeRetry { due, failures, ref error, .. } = *retry;
                 Cause::CodeRetry { failures, error: error.clone(), due }
             }
             StepState::Open(Wait::Task { .. } | Wait::HandedOver { .. } | Wait::Join { .. }) => {

@@ -163,9 +163,12 @@ impl Work for WakeupWork {
         LONGEST
     }
 
-    fn on_hint(&self, wakeups: &Arc<[Wakeup]>, _: Time, mut put: impl FnMut(AgentId, &Owner, Time)) {
+    fn on_hint(&self, wakeups: &Arc<[Wakeup]>, now: Time, mut put: impl FnMut(AgentId, &Owner, Time)) {
         for wakeup in wakeups.iter().filter(|wakeup| !self.quarantined.contains(&wakeup.agent)) {
             put(wakeup.agent, &wakeup.owner, wakeup.due);
+            if wakeup.due <= now {
+                self.engine.woken(wakeup.agent);
+            }
         }
     }
 

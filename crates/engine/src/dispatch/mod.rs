@@ -55,6 +55,9 @@ pub trait Advance: Send + Sync + 'static {
     /// When even that failed.
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()>;
 
+    /// Tells an agent that is at work that something is due for it, which it may read before its activation ends. A hint.
+    fn woken(&self, _agent: AgentId) {}
+
     /// Takes note of the dispatcher's places; of none once it no longer delivers. A hint for people.
     fn occupied(&self, _places: Option<Places>) {}
 }
@@ -67,6 +70,10 @@ impl Advance for Engine {
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()> {
         Engine::give_up(self, agent, cause).await
+    }
+
+    fn woken(&self, agent: AgentId) {
+        self.inner.activations.wake(agent);
     }
 
     fn occupied(&self, places: Option<Places>) {

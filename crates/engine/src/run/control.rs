@@ -6,6 +6,7 @@ use std::{
 };
 
 use entourage_types::{PostId, Time};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::{activations::ActivationGuard, restart::ExclusiveTurn, watchdog::Heartbeat};
@@ -18,6 +19,8 @@ pub(super) struct Control {
     due_by: Time,
     /// Cancelled when the activation must end where it is: the process stops, or a person intervenes.
     cancel: CancellationToken,
+    /// Notified when the agent may have something new to read.
+    woken: Arc<Notify>,
     /// Where it publishes which message it answers.
     answers: Arc<Mutex<Option<PostId>>>,
     /// Beats with each commit and each piece of an answer.
@@ -36,6 +39,7 @@ impl Control {
             began,
             due_by: began,
             cancel: entered.cancel_token().clone(),
+            woken: Arc::clone(entered.woken()),
             answers: Arc::clone(entered.answers()),
             pulse: Arc::clone(entered.pulse()),
             paused,
@@ -60,6 +64,10 @@ impl Control {
 
     pub(super) fn cancel(&self) -> &CancellationToken {
         &self.cancel
+    }
+
+    pub(super) fn woken(&self) -> &Arc<Notify> {
+        &self.woken
     }
 
     pub(super) fn pulse(&self) -> &Arc<Heartbeat> {

@@ -107,8 +107,9 @@ impl StoreLayer for CommitsLate {
     }
 }
 
-/// Ends the agent that code has left once its end has come to the gate; returns the root's transcript.
-async fn result_at_the_end(world: &World, gate: &Gate) -> Vec<String> {
+/// Ends the agent that code has left once its end has come to the gate, where the run reads its result or not; returns the
+/// root's transcript.
+async fn result_at_the_end(world: &World, gate: &Gate, is_read: bool) -> Vec<String> {
     let root = world.ask("Go.").await;
     let client = world.client();
     let open = async || client.questions(Some(root.id), None, Page::default()).await.unwrap();
@@ -120,8 +121,14 @@ async fn result_at_the_end(world: &World, gate: &Gate) -> Vec<String> {
 
     client.answer(childs[0].id, Answer::Text("blue".into())).await.unwrap();
     assert_eq!(world.ended(childs[0].agent).await.status, Status::Succeeded);
-    let done = async || world.engine().store().inbox(root.id).await.unwrap().len();
-    eventually("its result is in the inbox", done, |posts| *posts == 1).await;
+    let posts = async || world.engine().store().inbox(root.id).await.unwrap().len();
+    let lines = async || plain(&client.items(root.id, 0, 100).await.unwrap());
+    if is_read {
+        let has_result = |lines: &Vec<String>| lines.iter().any(|line| line == "to code: (blue)");
+        eventually("its result has been read", lines, has_result).await;
+    } else {
+        eventually("its result is in the inbox", posts, |posts| *posts == 1).await;
+    }
     gate.open();
 
     assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
@@ -147,7 +154,7 @@ async fn a_result_that_comes_while_the_code_ends_is_that_of_its_call() {
         let tools = first_tools().with(EndsLate(code, at_end));
         let builder = World::builder(mind()).tools(tools).kinds(one_kind(|_| {}));
         let world = builder.store(MemoryStore::default()).between(CommitsLate(at_commit)).start().await;
-        let lines = result_at_the_end(&world, &gate).await;
+        let lines = result_at_the_end(&world, &gate, !during_commit).await;
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
         assert_eq!((of("message"), of("to code")), (1, 3), "{during_commit}: {lines:#?}");
         assert!(lines.contains(&"to code: (blue)".to_owned()), "{during_commit}: {lines:#?}");

@@ -10,11 +10,11 @@ use entourage_engine::Client;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{World, plain};
-use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
-use entourage_types::{Action, AgentId, Answer, Status, ToolSpec, WaitingOn};
+use entourage_tools::{Caller, Context, Done, Effect, Error, Outcome, Tool};
+use entourage_types::{Action, AgentId, Answer, Owner, Status, ToolSpec, WaitingOn};
 use serde_json::{Value, json};
 
-use crate::kit::{Code, CodeTool, Waits, WorldExt, eventually, first_tools, one_kind};
+use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
 
 /// How many calls the code makes if nothing keeps it from that.
 const TICKS: usize = 60;
@@ -90,16 +90,19 @@ fn ticks(code: &mut Code) -> Result<String, Waits> {
     Ok("done".to_owned())
 }
 
+fn decide(request: &Request) -> Script {
+    match request.messages.last() {
+        Some(Message::User(_)) => Script::call("code", json!({})),
+        Some(Message::Output { text, .. }) => Script::text(text.clone()),
+        other => Script::text(format!("unexpected {other:?}")),
+    }
+}
+
 async fn begun(
     code: fn(&mut Code) -> Result<String, Waits>,
     does: Meanwhile,
 ) -> (World, AgentId, Arc<AtomicUsize>) {
-    let decide = |request: &Request| match request.messages.last() {
-        Some(Message::User(_)) => Script::call("code", json!({})),
-        Some(Message::Output { text, .. }) => Script::text(text.clone()),
-        other => Script::text(format!("unexpected {other:?}")),
-    };
-    let model = ScriptedModel::deciding(move |request| Some(Ok(decide(request))));
+    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
     let (person, made) = (Arc::new(OnceLock::new()), Arc::new(AtomicUsize::new(0)));
     let tick = Tick { person: Arc::clone(&person), does, made: Arc::clone(&made) };
     let tools = first_tools().with(CodeTool::new(move |run, _| code(run))).with(tick);
@@ -131,4 +134,94 @@ async fn a_pause_reaches_code_between_two_of_its_calls_and_it_goes_on_when_it_is
     assert_eq!(made.load(Ordering::SeqCst), TICKS);
     assert_eq!(world.audit().await, []);
     assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+}
+
+/// A call that never ends.
+struct Hangs;
+
+#[async_trait]
+impl Tool for Hangs {
+    fn name(&self) -> &str {
+        "hang"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("hang", "Never returns.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Pure
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+async fn an_answer_reaches_code_beside_a_call_that_does_not_end() {
+    let code = CodeTool::new(|code: &mut Code, _: &Value| {
+        let asked = code.call("ask_user", json!({ "question": "How long?" }));
+        let hangs = code.call("hang", json!({}));
+        code.first(&[asked, hangs]).map(|(_, output)| output.text)
+    });
+    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
+    let tools = first_tools().with(code).with(Hangs);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await.id;
+    let asked = world.question(root).await;
+    // The activation that makes the calls goes on meanwhile.
+    let client = world.engine().client(Owner::local());
+    client.answer(asked.id, Answer::Text("enough".into())).await.unwrap();
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    let lines = plain(&client.items(root, 0, 1_000).await.unwrap());
+    assert!(lines.iter().any(|line| line == "output: enough"), "{lines:#?}");
+    assert_eq!(world.audit().await, []);
+}
+
+/// Of many calls that code makes at once, those that have not begun when a person pauses begin when the agent is resumed.
+#[tokio::test]
+async fn a_pause_meets_few_of_many_calls_of_code() {
+    let code = |code: &mut Code| {
+        let ticks: Vec<usize> = (0..TICKS).map(|_| code.call("tick", json!({}))).collect();
+        for tick in ticks {
+            code.wait(tick)?;
+        }
+        Ok("done".to_owned())
+    };
+    let (world, root, made) = begun(code, Meanwhile::Pauses).await;
+    let agent = async || world.client().agent(root).await.unwrap();
+    let is_paused = |agent: &entourage_types::Agent| agent.waiting_on == Some(WaitingOn::Resume);
+    eventually("it is paused", agent, is_paused).await;
+    // As many as run at once, and as many in whose places others had begun before.
+    assert!(made.load(Ordering::SeqCst) <= 32, "{made:?}");
+    world.client().intervene(root, Action::Resume, None).await.unwrap();
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    assert_eq!(made.load(Ordering::SeqCst), TICKS);
+    assert_eq!(world.audit().await, []);
+    assert_eq!(world.inconsistencies().await, Vec::<String>::new());
+}
+
+/// More calls than run at once, the first of which answers and the last of which asks.
+#[tokio::test]
+async fn an_answer_waits_for_calls_of_its_turn_that_have_not_begun() {
+    let turn =
+        (0..29).fold(Script::call("conclude", json!({})), |turn, n| turn.and_call("echo", json!({ "n": n })));
+    let turn = turn.and_call("ask_user", json!({ "question": "Is that all?" }));
+    let effects = Effects::default();
+    let conclude = TestTool::answering("conclude", Effect::Pure, &Effects::default(), |_, _| {
+        Ok(Outcome::Done(Done { answer: Some("All seen.".into()), ..Done::default() }))
+    });
+    let tools = first_tools().with(TestTool::new("echo", Effect::Unsafe, &effects)).with(conclude);
+    let model = ScriptedModel::new([turn, Script::text("It is.")]);
+    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
+    let root = world.ask("Go.").await.id;
+    let asked = world.question(root).await;
+    assert_eq!(effects.per_call(), [1; 29]);
+    world.client().answer(asked.id, Answer::Text("yes".into())).await.unwrap();
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
+    assert!(lines[2].starts_with("output!: ") && lines[2].contains("asks"), "it is refused: {lines:#?}");
+    assert_eq!(lines[32..], ["output: yes", "turn: It is.[]"]);
+    assert_eq!(world.audit().await, []);
 }

@@ -98,16 +98,40 @@ async fn who_retries_an_agent_has_its_code_run_at_once_and_once() {
     assert_eq!(output(&world, root).await, "output: did A, did B");
 }
 
-/// How often in a row the code could not be run, by the row of its step.
-async fn tried(world: &World, root: AgentId) -> u32 {
+/// How often in a row the code could not be run, by the row of its step, and how often of these it was killed.
+async fn troubles(world: &World, root: AgentId) -> (u32, u32) {
     let query = RunQuery { agent: Some(root), ..RunQuery::default() };
     let run = world.store().runs(&Scope::All, query).await.unwrap().remove(0);
     let steps = world.store().steps(&Scope::All, run.id).await.unwrap();
     let retries = steps.iter().filter_map(|step| match step.wait() {
-        Some(Wait::SubCalls { retry: Some(retry), .. }) => Some(retry.failures),
+        Some(Wait::SubCalls { retry: Some(retry), .. }) => Some((retry.failures, retry.kills)),
         _ => None,
     });
     retries.max().unwrap_or_default()
+}
+
+async fn tried(world: &World, root: AgentId) -> u32 {
+    troubles(world, root).await.0
+}
+
+/// Kills have a number of their own, which other trouble does not raise: many hours without what runs code do not make
+/// the first kill the last one.
+#[tokio::test]
+async fn kills_of_code_are_counted_apart_from_other_trouble() {
+    let code = |code: &mut Code| {
+        let a = code.fork("A");
+        let a = code.wait(a)?;
+        code.unavailable(2)?;
+        code.killed(2)?;
+        Ok(a.text)
+    };
+    let world = world(code, &Snapshots::default()).start().await;
+    let root = world.ask("Go.").await.id;
+    for trouble in [(1, 0), (2, 0), (3, 1), (4, 2)] {
+        eventually("it is tried", async || troubles(&world, root).await, |met| *met == trouble).await;
+        world.client().intervene(root, Action::Retry, None).await.unwrap();
+    }
+    assert_eq!(output(&world, root).await, "output: did A");
 }
 
 /// What stays in the inbox until the agent rests makes it try no more often.

@@ -38,11 +38,7 @@ impl Order {
         }
     }
 
-    /// Registers the outcome of a call and returns the outcomes that can be settled now. A delegation or a
-    /// question waits for earlier calls of the same tool, a question or an approval for all earlier calls
-    /// whose tools ask the person, an answer for all calls of the turn. An approval waits for no other call,
-    /// which may take long; nor does the question whether an interrupted call happened, which is about the
-    /// past.
+    /// Registers the outcome of a call and returns the outcomes that can be settled now.
     pub(in crate::run) fn ended(
         &mut self,
         calls: &Calls<'_>,
@@ -52,6 +48,17 @@ impl Order {
         self.under_way.remove(&index);
         self.asking.remove(&index);
         self.held.insert(index, came);
+        self.free(calls)
+    }
+
+    /// Returns the outcomes that can be settled now. A delegation or a question waits for earlier calls of the same tool,
+    /// a question or an approval for all earlier calls whose tools ask the person, an answer for all calls of the turn. An
+    /// approval waits for no other call, which may take long; nor does the question whether an interrupted call happened,
+    /// which is about the past.
+    pub(in crate::run) fn free(&mut self, calls: &Calls<'_>) -> Vec<(usize, CallOutcome)> {
+        if self.held.is_empty() {
+            return Vec::new();
+        }
         let waits = |at: usize, came: &CallOutcome| {
             let is_same = |before: &usize| calls[*before].tool == calls[at].tool;
             let same = || self.under_way.range(..at).any(is_same);
@@ -60,7 +67,9 @@ impl Order {
                 CallOutcome::CallResult(Ok(Outcome::Delegate(_))) => same(),
                 CallOutcome::CallResult(Ok(Outcome::Ask(_))) => same() || asked(),
                 CallOutcome::Held(_) => asked(),
-                CallOutcome::CallResult(_) => came.is_answer() && !self.under_way.is_empty(),
+                CallOutcome::CallResult(_) => {
+                    came.is_answer() && (!self.under_way.is_empty() || calls.have_new())
+                }
             }
         };
         let (held, free) =
@@ -113,7 +122,8 @@ mod tests {
         let mut order = Order::default();
         let begun = ended.iter().filter(|(_, came)| !matches!(came, CallOutcome::Held(_)));
         begun.for_each(|(index, _)| order.begun(*index, calls[*index].tool.starts_with("ask_")));
-        let calls = Calls::of(calls);
+        let mut calls = Calls::of(calls);
+        calls.take_new(usize::MAX);
         let settle = |(index, came)| order.ended(&calls, index, came).into_iter().map(|(at, _)| at).collect();
         ended.into_iter().map(settle).collect()
     }
@@ -143,6 +153,18 @@ mod tests {
     fn a_question_waits_for_no_other_tool_and_a_finished_call_for_none() {
         let calls = calls(&["look", "ask", "look"]);
         assert_eq!(settled(&calls, vec![(1, asks()), (2, done()), (0, done())]), [[1], [2], [0]]);
+    }
+
+    #[test]
+    fn a_final_answer_waits_for_calls_that_were_not_begun() {
+        let turn = calls(&["final_answer", "look"]);
+        let (mut calls, mut order) = (Calls::of(&turn), Order::default());
+        assert_eq!(calls.take_new(1), [0]);
+        order.begun(0, false);
+        assert!(order.ended(&calls, 0, answers()).is_empty());
+        assert_eq!(calls.take_new(1), [1]);
+        // It is refused, and so never in progress.
+        assert_eq!(order.free(&calls).len(), 1);
     }
 
     #[test]

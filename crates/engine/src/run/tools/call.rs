@@ -195,8 +195,8 @@ impl Run<'_> {
                 self.commit(vec![Write::Step(step), self.wake_at(due)]).await
             }
             Ok(Outcome::Calls(made)) => self.code_calls(calls, index, made).await,
-            Err(ToolError::Unavailable(why)) if self.has_waited(call) => {
-                self.retry_code(calls, index, why).await
+            Err(error @ (ToolError::Unavailable(_) | ToolError::Killed(_))) if self.has_waited(call) => {
+                self.retry_code(calls, index, &error).await
             }
             // As after a crash: the call may have taken effect, and only a person can say.
             Err(ToolError::TimedOut(_) | ToolError::InDoubt(_)) if self.is_in_doubt(call) => {

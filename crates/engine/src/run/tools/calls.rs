@@ -150,12 +150,17 @@ impl<'t> Calls<'t> {
         self.again.extend(again);
     }
 
-    /// The calls that were not begun, once each, and those that are begun once more.
-    pub(in crate::run) fn take_new(&mut self) -> Vec<usize> {
-        let again = std::mem::take(&mut self.again);
-        let new = self.next..self.len();
+    /// At most so many of the calls that were not begun, once each, after those that are begun once more.
+    pub(in crate::run) fn take_new(&mut self, most: usize) -> Vec<usize> {
+        let again: Vec<usize> = self.again.drain(..self.again.len().min(most)).collect();
+        let new = self.next..self.len().min(self.next.saturating_add(most - again.len()));
         self.next = new.end;
         again.into_iter().chain(new).collect()
+    }
+
+    /// Whether some were not begun.
+    pub(in crate::run) fn have_new(&self) -> bool {
+        !self.again.is_empty() || self.next < self.len()
     }
 
     /// The calls whose code can go on at this moment, since what it waits for is answered, once each.

@@ -16,7 +16,8 @@ use crate::run::{
     tools::execute::{CallResult, beside_others, run_tool},
 };
 
-/// The most calls of a turn and of its code that run at once; the others wait for one of these to end.
+/// The most calls of a turn and of its code that run at once. The others begin as these end, so that a person who pauses
+/// the agent meets few that have begun.
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
@@ -52,12 +53,15 @@ impl Run<'_> {
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
         let mut begun = self.take_posts(calls).await?;
         let (mut running, mut order) = (Running::new(self.engine.now()), Order::default());
-        let cancel = self.control.cancel().clone();
+        let (cancel, woken) = (self.control.cancel().clone(), Arc::clone(self.control.woken()));
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
             if ended.is_none() && !self.is_held(calls, &mut begun, !running.calls.is_empty()).await? {
                 self.begin_calls(calls, &begun, &mut running, &mut order).await?;
+                for (index, came) in order.free(calls) {
+                    self.settle(calls, index, came).await?;
+                }
                 // None may start once a caller was informed that the agent ends.
                 if cancel.is_cancelled() {
                     self.flush().await?;
@@ -83,6 +87,10 @@ impl Run<'_> {
                         biased;
                         ran = running.calls.next() => ran,
                         () = cancel.cancelled() => return Err(Interrupt::Stopping),
+                        () = woken.notified(), if calls.have_code() => {
+                            self.inbox.doubt();
+                            continue;
+                        }
                         () = due => {
                             self.inbox.doubt();
                             continue;
@@ -158,11 +166,12 @@ impl Run<'_> {
         order: &mut Order,
     ) -> Result<()> {
         loop {
-            let new = calls.take_new();
+            let new = calls.take_new(running.places.available_permits());
+            let was_last = new.is_empty();
             let mut next: Vec<usize> =
                 new.into_iter().filter(|index| !calls.has_waiting_code(*index)).collect();
             next.extend(calls.take_ready(self.moment(), |call| self.steps.is_answered(call)));
-            if next.is_empty() {
+            if next.is_empty() && was_last {
                 return Ok(());
             }
             self.dispatch(calls, &next, begun, (running, order)).await?;
@@ -216,8 +225,9 @@ impl Run<'_> {
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.started(call, None, at)));
             }
-            // A call that waits for a place counts as in progress, so that later calls keep their order
-            // behind it.
+            // Code has places of its own, and a call that waits for one counts as in progress.
+            let runs_code = !offered.tool.comes_with().is_empty();
+            let place = if runs_code { None } else { Arc::clone(&running.places).try_acquire_owned().ok() };
             order.begun(index, offered.tool.source() == ResultSource::Person);
             let mut sub_calls = self.sub_calls_on_record(calls, index);
             sub_calls.snapshot = self.snapshot(call.id).await?;
@@ -226,7 +236,7 @@ impl Run<'_> {
             }
             let cut_off = calls.begin(index);
             let context = Context { sub_calls, ..self.context(&calls[index], effect, at) };
-            ready.push((index, Arc::clone(&offered.tool), context, arguments, cut_off));
+            ready.push((index, Arc::clone(&offered.tool), context, arguments, (cut_off, place)));
         }
         if !intents.is_empty() {
             self.commit(intents).await?;
@@ -237,11 +247,11 @@ impl Run<'_> {
         let alone = ready.len() == 1 && running.calls.is_empty();
         let seconds = self.kind.limits.tool_seconds;
         let engine = self.engine.clone();
-        let places = Arc::clone(&running.places);
         let pulse = Arc::clone(self.control.pulse());
-        let begun = ready.into_iter().map(move |(index, tool, context, arguments, cut_off)| {
-            let (engine, places, pulse) = (engine.clone(), Arc::clone(&places), Arc::clone(&pulse));
+        let begun = ready.into_iter().map(move |(index, tool, context, arguments, (cut_off, place))| {
+            let (engine, pulse) = (engine.clone(), Arc::clone(&pulse));
             let call = async move {
+                let _place = place;
                 let clock = Arc::clone(engine.clock());
                 let (_place_of_tool, waited) = match tool.places() {
                     Some(places) => {
@@ -251,9 +261,6 @@ impl Run<'_> {
                     }
                     None => (None, None),
                 };
-                // Code has places of its own.
-                let runs_code = !tool.comes_with().is_empty();
-                let _place = if runs_code { None } else { places.acquire().await.ok() };
                 // Checked by each call: it may have waited long for its place.
                 check_lease(&engine)?;
                 let ran =

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use entourage_store::Write;
-use entourage_tools::{CodeCalls, SubCallRecord};
+use entourage_tools::{CodeCalls, Error as ToolError, SubCallRecord};
 use entourage_types::{
     Action, Backoff, CallId, CodeRetry, ItemBody, Output, Step, StepKey, StepState, SubCalls, SubOutput,
     Task, ToolCall, Wait,
@@ -81,8 +81,9 @@ impl Run<'_> {
             _ => None,
         });
         let outputs = outputs.collect();
-        let failures = self.code_retry(calls[index].id).map_or(0, |retry| retry.failures);
-        SubCallRecord { calls: made, outputs, snapshot: None, failures }
+        let retry = self.code_retry(calls[index].id);
+        let (failures, kills) = retry.map_or((0, 0), |retry| (retry.failures, retry.kills));
+        SubCallRecord { calls: made, outputs, snapshot: None, failures, kills }
     }
 
     /// Adds the calls that the code of a call makes, and what it waits for.
@@ -159,24 +160,28 @@ impl Run<'_> {
         matches!(self.steps.of_call(call).and_then(Step::wait), Some(Wait::SubCalls { .. }))
     }
 
-    /// Has the code of a call, which could go on, wait once more, since what runs it was not there.
+    /// Has the code of a call, which could go on, wait once more, since what runs it was not there or was killed.
     pub(in crate::run) async fn retry_code(
         &mut self,
         calls: &mut Calls<'_>,
         index: usize,
-        error: String,
+        error: &ToolError,
     ) -> Result<()> {
         let call = &calls[index];
+        let was_killed = matches!(error, ToolError::Killed(_));
+        let error = error.to_string();
         let Some(Wait::SubCalls { groups, snapshot, retry }) = self.steps.of_call(call).and_then(Step::wait)
         else {
             return self.finish(calls, index, failed(call, error), vec![]).await;
         };
         let (groups, snapshot) = (groups.clone(), *snapshot);
-        let failures = retry.as_ref().map_or(0, |retry| retry.failures).saturating_add(1);
+        let before = retry.as_ref().map_or((0, 0), |retry| (retry.failures, retry.kills));
+        let failures = before.0.saturating_add(1);
+        let kills = before.1.saturating_add(was_killed.into());
         let at = self.engine.now();
         let due = at + RETRIES.after(failures);
         tracing::warn!(agent = %self.agent.id, call = %call.id, failures, %error, "code cannot be run; it is tried again");
-        let retry = Some(CodeRetry { due, failures, error });
+        let retry = Some(CodeRetry { due, failures, kills, error });
         let state = StepState::Open(Wait::SubCalls { groups: groups.clone(), snapshot, retry });
         let step = self.steps.row(StepKey::Tool(call.id), state, at);
         calls.code_waits(index, [], CodeWait { groups, not_before: Some(due) });

@@ -111,7 +111,7 @@ pub(crate) struct Code {
     made: usize,
     new: Vec<SubCall>,
     diverged: Option<String>,
-    unavailable: Option<String>,
+    trouble: Option<Error>,
 }
 
 impl Code {
@@ -148,7 +148,17 @@ impl Code {
         if self.record.failures >= times {
             return Ok(());
         }
-        self.unavailable = Some(format!("the machine is not well ({})", self.record.failures));
+        let why = format!("the machine is not well ({})", self.record.failures);
+        self.trouble = Some(Error::Unavailable(why));
+        Err(Waits(vec![]))
+    }
+
+    /// What runs the code is killed, if it was killed less often than this.
+    pub(crate) fn killed(&mut self, times: u32) -> Result<(), Waits> {
+        if self.record.kills >= times {
+            return Ok(());
+        }
+        self.trouble = Some(Error::Killed("it was killed".to_owned()));
         Err(Waits(vec![]))
     }
 
@@ -184,13 +194,13 @@ impl Tool for CodeTool {
 
     async fn call(&self, context: &Context, arguments: Value) -> ToolResult<Outcome> {
         let record = self.record(context, &arguments)?;
-        let mut code = Code { record, made: 0, new: Vec::new(), diverged: None, unavailable: None };
+        let mut code = Code { record, made: 0, new: Vec::new(), diverged: None, trouble: None };
         let ended = (self.body)(&mut code, &arguments);
         if let Some(why) = code.diverged {
             return Err(Error::Failed(why));
         }
-        if let Some(why) = code.unavailable {
-            return Err(Error::Unavailable(why));
+        if let Some(trouble) = code.trouble {
+            return Err(trouble);
         }
         let Waits(awaits) = match ended {
             Ok(text) => return Ok(Outcome::text(text)),

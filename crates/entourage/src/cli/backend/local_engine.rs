@@ -139,4 +139,8 @@ impl Advance for OneTree {
     async fn give_up(&self, agent: AgentId, cause: &str) -> entourage_engine::Result<()> {
         self.engine.give_up(agent, cause).await
     }
+
+    fn woken(&self, agent: AgentId) {
+        Advance::woken(&self.engine, agent);
+    }
 }
