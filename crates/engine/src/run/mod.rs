@@ -22,10 +22,10 @@ mod tools;
 mod trace;
 mod transcript;
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashSet, sync::Arc};
 
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
-use entourage_types::{Agent, Item, ItemBody, Kind, Post, PostId, Scope, StepKey, Time, WaitingOn};
+use entourage_types::{Agent, Item, ItemBody, Kind, PostId, Scope, StepKey, Time, WaitingOn};
 
 pub use inbox::receive::Arrival;
 pub use model::decide::{Conversation, DecisionFailed, DecisionRequest, DecisionView, Reader, TextRequest};
@@ -285,14 +285,14 @@ impl<'e> Run<'e> {
     async fn refresh(&mut self) -> Result<(), StoreError> {
         if self.inbox.take_stale() {
             let (store, agent) = (self.engine.store(), self.agent.id);
-            let ids = store.post_ids(agent, u32::MAX).await?;
-            // Those in memory are not read again: many may stay unread for long.
-            let known: HashMap<PostId, Post> = self.inbox.take_known();
-            let new: Vec<PostId> = ids.iter().filter(|id| !known.contains_key(id)).copied().collect();
-            let read = if new.is_empty() { Vec::new() } else { store.posts(agent, new).await? };
-            let mut posts: HashMap<PostId, Post> = read.into_iter().map(|post| (post.id, post)).collect();
-            posts.extend(known);
-            let mut posts: Vec<Post> = ids.iter().filter_map(|id| posts.remove(id)).collect();
+            // Their ids are in the order of the writers' clocks, the posts in that of their arrival.
+            let mut ids: HashSet<PostId> = store.post_ids(agent, u32::MAX).await?.into_iter().collect();
+            // Those in memory came before, and are not read again: many may stay unread for long.
+            let mut posts = self.inbox.take_posts();
+            posts.retain(|post| ids.remove(&post.id));
+            if !ids.is_empty() {
+                posts.extend(store.posts(agent, ids.into_iter().collect()).await?);
+            }
             // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));
             self.inbox.replace(posts);

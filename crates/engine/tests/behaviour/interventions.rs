@@ -74,6 +74,26 @@ async fn a_paused_agent_finishes_its_step_and_starts_no_call_until_resumed() {
     assert!(matches!(again, Err(Error::NotNow { .. })), "{again:?}");
 }
 
+/// The store names what is in an inbox in any order.
+#[tokio::test]
+async fn what_a_person_did_while_the_model_was_asked_is_applied_in_its_order() {
+    let model = HeldModel::new(ScriptedModel::new([Script::call("put", json!({})), Script::text("Done.")]));
+    let effects = Effects::default();
+    let tools = Toolbox::new().with(TestTool::new("put", Effect::Idempotent, &effects));
+    let builder = World::builder(model.clone()).tools(tools).kinds(one_kind(|_| {}));
+    let world = builder.store(MemoryStore::default()).start().await;
+    let root = world.ask("Go.").await;
+    model.begun().await;
+    person(&world).intervene(root.id, Action::Pause, None).await.unwrap();
+    person(&world).send(root.id, "First.", None).await.unwrap();
+    person(&world).intervene(root.id, Action::Resume, None).await.unwrap();
+    person(&world).send(root.id, "Second.", None).await.unwrap();
+    model.let_go(2);
+    assert_eq!(world.ended(root.id).await.status, Status::Succeeded);
+    let lines = lines(&world, root.id).await;
+    assert_eq!(lines[2..], ["output: put: {}", "message: First.", "message: Second.", "turn: Done.[]"]);
+}
+
 /// Shows: S3-R017.
 #[tokio::test]
 async fn an_answer_given_during_a_pause_is_read_after_the_resume() {

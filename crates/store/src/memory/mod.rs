@@ -14,8 +14,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, Run, RunId, Scope,
-    ShownStatus, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, PostId, Run, RunId,
+    Scope, ShownStatus, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -336,6 +336,11 @@ impl Store for MemoryStore {
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         Ok(self.rows().posts(agent))
+    }
+
+    /// The last one first, so that nothing can rely on an order.
+    async fn post_ids(&self, agent: AgentId, limit: u32) -> Result<Vec<PostId>> {
+        Ok(self.rows().posts(agent).iter().rev().take(limit as usize).map(|post| post.id).collect())
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {

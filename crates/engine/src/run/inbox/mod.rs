@@ -4,8 +4,6 @@ pub(in crate::run) mod interventions;
 pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
-use std::collections::HashMap;
-
 use entourage_store::Write;
 use entourage_types::{CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
 
@@ -105,9 +103,9 @@ impl Inbox {
         std::mem::take(&mut self.grew)
     }
 
-    /// Takes the posts in memory out, by their ids, before they are [replaced](Self::replace).
-    pub(in crate::run) fn take_known(&mut self) -> HashMap<PostId, Post> {
-        std::mem::take(&mut self.posts).into_iter().map(|post| (post.id, post)).collect()
+    /// Takes the posts in memory out, before they are [replaced](Self::replace).
+    pub(in crate::run) fn take_posts(&mut self) -> Vec<Post> {
+        std::mem::take(&mut self.posts)
     }
 
     pub(in crate::run) fn replace(&mut self, posts: Vec<Post>) {

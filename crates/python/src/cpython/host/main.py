@@ -3,7 +3,9 @@
 
 def main():
     out = os.dup(1)
-    null = os.open("/dev/null", os.O_RDWR)
+    # A file without a name: whoever writes to it is heard by nobody, and reads nothing.
+    null = os.open("/tmp/null", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    os.unlink("/tmp/null")
 
     def send(reply):
         data = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
