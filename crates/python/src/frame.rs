@@ -105,11 +105,14 @@ pub(crate) fn reply(to: &mut impl Write, reply: &Reply, snapshot: &[u8]) -> io::
     to.flush()
 }
 
-/// Reads a reply, whose bytes take memory only as they arrive.
-pub(crate) async fn receive(from: &mut (impl AsyncRead + Unpin)) -> io::Result<(Vec<u8>, Vec<u8>)> {
+/// Reads a reply of at most this many bytes beside its snapshot, which take memory only as they arrive.
+pub(crate) async fn receive(
+    from: &mut (impl AsyncRead + Unpin),
+    most: usize,
+) -> io::Result<(Vec<u8>, Vec<u8>)> {
     let mut head = [0; LENGTHS];
     from.read_exact(&mut head).await?;
-    let (json, snapshot) = lengths(head, MAX_REPLY_BYTES)?;
+    let (json, snapshot) = lengths(head, most)?;
     Ok((receive_exactly(from, json).await?, receive_exactly(from, snapshot).await?))
 }
 

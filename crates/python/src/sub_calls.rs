@@ -49,10 +49,6 @@ pub(crate) fn record_of(SubCallRecord { calls, outputs, .. }: &SubCallRecord) ->
 fn outcome_of(output: &Output) -> Outcome {
     match &output.effect {
         Some(OutputEffect::Declined(_) | OutputEffect::Expired(_)) => Outcome::Value(Value::Null),
-        // What a person said in place of a decision about another call is nothing that this call returned.
-        Some(OutputEffect::Asked(_)) if output.tool != tool_names::ASK_USER => {
-            Outcome::Failed(output.text.clone())
-        }
         _ if output.error => Outcome::Failed(output.text.clone()),
         _ => Outcome::Value(Value::String(output.text.clone())),
     }

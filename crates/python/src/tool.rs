@@ -24,17 +24,16 @@ const NAME: &str = tool_names::PYTHON;
 /// What the functions of code do, as its model reads it; then which Python it is.
 const DESCRIPTION: &str = "\
 Run Python that starts other agents, waits for them, asks the user and calls your tools. Use it to do many things at once \
-or in a loop. It may wait for days. What it prints and the value of its last expression come back; nothing else is kept \
-from one call to the next.
-Functions: fork(prompt, kind=None) starts an agent that knows nothing but the prompt, and returns it at once; \
-wait(agent) returns its result, wait([a, b]) a list; ask_user(text) returns the answer, or None if there is none; \
-tool(name, **arguments) calls one of your tools and returns its text; emit(text) reports progress. With `await`, \
+or in a loop. It may wait for days. What it prints and the value of its last expression come back; nothing else is kept.
+Functions, without an import: fork(prompt, kind=None) starts an agent that knows nothing but the prompt, and returns it \
+at once; wait(agent) returns its result as text, wait([a, b]) a list; ask_user(text) returns the answer as text, or \
+None; tool(name, **arguments) calls one of your tools and returns its text; emit(text) reports progress. With `await`, \
 wait, ask_user and tool give awaitables, for asyncio.gather. What fails raises RuntimeError.
 ";
 
 /// Which Python the built-in interpreter has.
 const BUILT_IN: &str = "\
-It is a subset of Python, without generators and inheritance, with no files, no network, no clock and no chance. Modules: ";
+It is a subset of Python, with no generators, inheritance, files, network, clock or chance. Modules: ";
 
 /// Which Python CPython is here.
 const CPYTHON: &str = "\
@@ -42,8 +41,8 @@ It is CPython with its standard library and what is installed; no network, no pr
 /tmp, which is empty at first. After each wait the code runs again from its top, over what its calls returned: clock and \
 chance must not decide what it calls.";
 
-const EXAMPLE: &str = "
-Example:
+/// Models that read little of a description read the example of an argument.
+const EXAMPLE: &str = "\
 agents = [fork(f'Find the population of {c}') for c in ['Oslo', 'Bergen']]
 print(wait(agents))";
 
@@ -70,6 +69,7 @@ pub struct PythonTool {
 #[derive(Deserialize, JsonSchema)]
 struct Arguments {
     /// The code. Its last line may be an expression.
+    #[schemars(extend("examples" = [EXAMPLE]))]
     code: String,
 }
 
@@ -89,7 +89,7 @@ impl PythonTool {
             PythonInterpreter::BuiltIn => format!("{BUILT_IN}{MODULES}."),
             PythonInterpreter::Cpython => CPYTHON.to_owned(),
         };
-        let description = [DESCRIPTION, &language, EXAMPLE].concat();
+        let description = [DESCRIPTION, &language].concat();
         let snapshot_after = match settings.snapshots {
             Snapshots::Slow => Some(SLOW),
             Snapshots::Always => Some(Duration::ZERO),
@@ -158,8 +158,8 @@ impl Tool for PythonTool {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
                 let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
                 // Code may wait for the same at many places.
-                let awaits: BTreeSet<Vec<usize>> = awaits.into_iter().map(group).collect();
-                let awaits = awaits.into_iter().collect();
+                let awaits: BTreeSet<Vec<u32>> = awaits.into_iter().collect();
+                let awaits = awaits.into_iter().map(group).collect();
                 Ok(ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot }))
             }
             Progress::Ended(ended) => match reports(&ended, record.calls.len()) {
@@ -170,7 +170,9 @@ impl Tool for PythonTool {
                 let line = line.map(|line| format!(" in line {line}")).unwrap_or_default();
                 let found = match (found, error) {
                     (Some(found), _) => format!("it makes {}", named(&found)),
-                    (None, Some(error)) => format!("it fails: {}", error.traceback.trim_end()),
+                    (None, Some(error)) => {
+                        format!("it fails: {}", shortened(error.traceback.trim_end().to_owned()))
+                    }
                     (None, None) => "it ends or waits".to_owned(),
                 };
                 let why = format!(
@@ -204,7 +206,7 @@ fn shortened(mut text: String) -> String {
 
 fn named(call: &Call) -> String {
     let SubCall { tool, arguments } = sub_call(call.clone());
-    format!("`{tool}` with {}", shortened(arguments.to_string()))
+    format!("`{}` with {}", shortened(tool), shortened(arguments.to_string()))
 }
 
 /// What code that ended has yet to report, as calls to make before its output; `before` are on record. What it asked for
@@ -258,7 +260,11 @@ mod tests {
         assert_eq!(built_in.description, tool(&PythonSettings::default()).description);
         let cpython = settings(json!({ "interpreter": "cpython", "cpython": "/no/such/python" }));
         let cpython = tool(&cpython);
-        assert!(cpython.description.contains("It is CPython") && cpython.description.contains("Example:"));
+        assert!(cpython.description.contains("It is CPython"));
+        for tool in [&built_in, &cpython] {
+            // As much as models read that are shown the form of each action.
+            assert!(tool.description.chars().count() <= 1_000, "{}", tool.description);
+        }
         let error = cpython.workers.interpreter().await.unwrap_err().to_string();
         assert!(error.contains("[tools.python]"), "{error}");
         assert!(serde_json::from_value::<PythonSettings>(json!({ "interpreter": "pypy" })).is_err());

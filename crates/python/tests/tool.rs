@@ -128,17 +128,27 @@ async fn what_code_reports_may_differ_when_it_runs_again() {
         let on_record = record(vec![call("emit", json!({ "text": "took 1 s" }))], &[""]);
         let ended = ran(&tool, "emit('took 2 s')\n'done'", on_record).await.unwrap();
         assert_eq!(ended, Outcome::text("'done'"));
+        // Nor need it report as often; but what it asked for, it asks for again.
+        let twice = ["a", "b"].map(|text| call("emit", json!({ "text": text }))).to_vec();
+        let ended = ran(&tool, "emit('a')\n'done'", record(twice, &["", ""])).await.unwrap();
+        assert_eq!(ended, Outcome::text("'done'"));
+        let and_asks =
+            vec![call("emit", json!({ "text": "a" })), call("ask_user", json!({ "question": "b" }))];
+        let other = ran(&tool, "'done'", record(and_asks, &["", "c"])).await.unwrap_err().to_string();
+        assert!(other.contains("took another way"), "{other}");
     }
 }
 
-/// A person's text in place of approval is nothing that the call returned.
+/// What a person says that an interrupted call returned is its value; words in place of a call are an error.
 #[tokio::test]
-async fn a_text_instead_of_approval_raises() {
-    let mut on_record =
-        record(vec![call("fork", json!({ "prompt": "A" }))], &["The user answers instead: no"]);
+async fn what_a_person_says_of_a_call_is_its_value_unless_the_call_failed() {
+    let mut on_record = record(vec![call("pay", json!({ "n": 1 }))], &["receipt 17"]);
     on_record.outputs[0].1.effect = Some(OutputEffect::Asked(QuestionId::new()));
-    let error = ran(&built_in(), "wait(fork('A'))", on_record).await.unwrap_err();
-    assert!(error.to_string().contains("RuntimeError: The user answers instead: no"), "{error}");
+    let code = "tool('pay', n=1)";
+    assert_eq!(ran(&built_in(), code, on_record.clone()).await.unwrap(), Outcome::text("'receipt 17'"));
+    on_record.outputs[0].1.error = true;
+    let error = ran(&built_in(), code, on_record).await.unwrap_err();
+    assert!(error.to_string().contains("RuntimeError: receipt 17"), "{error}");
 }
 
 /// The tool with each interpreter that can be had: the built-in one always, and CPython where there is bubblewrap.

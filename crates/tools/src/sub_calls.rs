@@ -23,6 +23,9 @@ pub struct CodeCalls {
 impl CodeCalls {
     /// The most calls that the code of one call may make.
     pub const MOST: u16 = 1_000;
+
+    /// The most numbers that its groups may have together.
+    pub const MOST_AWAITED: usize = 10_000;
 }
 
 /// A call that code makes.

@@ -217,6 +217,15 @@ impl Step {
         }
     }
 
+    /// What keeps its code from going on, although that has what it waits for, if something does.
+    #[must_use]
+    pub fn code_retry(&self) -> Option<&CodeRetry> {
+        match self.wait()? {
+            Wait::SubCalls { retry, .. } => retry.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The question that it waits for, if any.
     #[must_use]
     pub const fn question(&self) -> Option<&OpenQuestion> {

@@ -10,6 +10,9 @@ use crate::{Error, Result};
 /// the agent waits for (results, answers, the triggers of its schedules) comes all the same; other limits bound it.
 const MOST_UNREAD: InboxSize = InboxSize { posts: 1_000, bytes: 16 << 20 };
 
+/// How often a full inbox takes an intervention of one kind that ends work, or lets it go on.
+const MOST_REPEATED: usize = 100;
+
 /// Why a full inbox takes no more.
 const FULL: &str = "its inbox is full; wait until it has read some messages";
 
@@ -44,6 +47,13 @@ pub(super) fn same_unread(inbox: &[Post], action: Action, of: Option<PostId>) ->
         _ => None,
     };
     inbox.iter().rev().take_while(|post| !undoes(post)).find_map(same)
+}
+
+/// Whether so many of an action are in a full inbox that it takes no more of them, although they get through.
+pub(super) fn is_repeated(inbox: &[Post], action: Action) -> bool {
+    let is_same =
+        |post: &&Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
+    inbox.iter().filter(is_same).count() >= MOST_REPEATED
 }
 
 impl Client {
@@ -116,5 +126,8 @@ mod tests {
         assert_eq!(found(&[&withdrawn, &words()], Action::Stop, Some(some)), id(&withdrawn));
         assert_eq!(found(&[&resume, &words()], Action::Resume, None), id(&resume));
         assert_eq!(found(&[&resume, &pause], Action::Resume, None), None, "it is paused again");
+        let in_turns = [stop, act(Action::Retry, None)].repeat(MOST_REPEATED);
+        assert!(is_repeated(&in_turns, Action::Stop) && !is_repeated(&in_turns, Action::Resume));
+        assert!(!is_repeated(&in_turns[2..], Action::Retry));
     }
 }

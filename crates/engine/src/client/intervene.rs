@@ -3,12 +3,12 @@
 use entourage_store::{Commit, Error as StoreError, Expect, Page, RecordFilter, Write};
 use entourage_types::{
     Action, Agent, AgentId, Author, EntityKind, Intervention, InterventionId, InterventionStatus, Post,
-    PostBody, PostId, Status, Step, Task, Time, Wait, WaitingOn,
+    PostBody, PostId, Status, Task, Time, WaitingOn,
 };
 
 use super::{
     Client, checked_text,
-    inbox::{has_room, same_unread, was_full},
+    inbox::{has_room, is_repeated, same_unread, was_full},
 };
 use crate::{Error, Result, goals, interventions::post_of};
 
@@ -91,8 +91,12 @@ impl Client {
                     if was_full(&error)
                         && matches!(action, Action::Stop | Action::Resume | Action::Retry) =>
                 {
-                    // However often it is sent, it is in the inbox once.
-                    if let Some(first) = same_unread(&self.inbox(&agent).await?, action, of) {
+                    // However often it is sent, it is in the inbox once; and a few times where others undo it in turns.
+                    let unread = self.inbox(&agent).await?;
+                    if is_repeated(&unread, action) {
+                        return Err(error);
+                    }
+                    if let Some(first) = same_unread(&unread, action, of) {
                         if key.is_some() {
                             let done = Commit::new(now).expect(Expect::Agent(id));
                             self.commit_once(key, &request, first, done).await?;
@@ -175,8 +179,7 @@ impl Client {
     async fn has_code_to_retry(&self, agent: &Agent) -> Result<bool> {
         let Some(run) = self.open_run(agent).await? else { return Ok(false) };
         let steps = self.engine.store().steps(&self.scope, run.id).await?;
-        let is_put_off = |step: &Step| matches!(step.wait(), Some(Wait::SubCalls { retry: Some(_), .. }));
-        Ok(steps.iter().any(is_put_off))
+        Ok(steps.iter().any(|step| step.code_retry().is_some()))
     }
 
     /// Whether agents still work on tasks that this one gave.

@@ -156,9 +156,8 @@ impl Client {
         if let Some(asked) = steps.iter().find(|step| step.question().is_some()) {
             return Ok(Some(alone(asked)));
         }
-        // What keeps code from going on is trouble, and what else is waited for is none.
-        let is_put_off = |step: &&Step| matches!(step.wait(), Some(Wait::SubCalls { retry: Some(_), .. }));
-        if let Some(put_off) = steps.iter().find(is_put_off) {
+        // Code that cannot be run is in trouble; whatever else is waited for takes its time.
+        if let Some(put_off) = steps.iter().find(|step| step.code_retry().is_some()) {
             return Ok(Some(alone(put_off)));
         }
         let mut obstacles = Vec::new();

@@ -242,7 +242,17 @@ async fn code_that_makes_too_many_calls_or_waits_for_none_ends_with_an_error() {
         let first = code.wait(known)?;
         if first.text == "did A" { Ok("well".into()) } else { Ok(String::new()) }
     };
+    let everything: Body = |code| {
+        let all: Vec<usize> = (0..150).map(|_| code.call("emit", json!({ "text": "x" }))).collect();
+        Err(Waits(
+            (0..150)
+                .flat_map(|from| (from + 1..=150).map(move |to| (from, to)))
+                .map(|(from, to)| all[from..to].to_vec())
+                .collect(),
+        ))
+    };
     for (code, says) in [
+        (everything, "waits for too much at once"),
         (too_many, "more than 1000 calls"),
         (nothing, "waits for no call"),
         (unknown, "waits for no call"),

@@ -1,8 +1,11 @@
 //! Code that makes one call after another hears what arrives meanwhile.
 
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
 
 use async_trait::async_trait;
@@ -11,7 +14,10 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
 use entourage_testkit::{World, plain};
 use entourage_tools::{Caller, Context, Done, Effect, Error, Outcome, Tool};
-use entourage_types::{Action, AgentId, Answer, Owner, Status, ToolSpec, WaitingOn};
+use entourage_types::{
+    Action, AgentId, Answer, ApprovalRule, Owner, QuestionStatus, Scope, Status, Step, ToolSpec, Verdict,
+    Wait, WaitingOn,
+};
 use serde_json::{Value, json};
 
 use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
@@ -177,6 +183,93 @@ async fn an_answer_reaches_code_beside_a_call_that_does_not_end() {
     let lines = plain(&client.items(root, 0, 1_000).await.unwrap());
     assert!(lines.iter().any(|line| line == "output: enough"), "{lines:#?}");
     assert_eq!(world.audit().await, []);
+}
+
+/// A world whose code makes these calls beside one that does not end, and returns what comes first of them.
+async fn beside_one_that_hangs(tool: &'static str, arguments: Value, effects: &Effects) -> (World, AgentId) {
+    let code = CodeTool::new(move |code: &mut Code, _: &Value| {
+        let all = [code.call("hang", json!({})), code.call(tool, arguments.clone())];
+        code.first(&all).map(|(_, output)| output.text)
+    });
+    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
+    let pay = TestTool::new("pay", Effect::Unsafe, effects);
+    let kinds = one_kind(|kind| kind.approval = vec![ask_about("pay")]);
+    let tools = first_tools().with(code).with(Hangs).with(pay);
+    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
+    let root = world.ask("Go.").await.id;
+    (world, root)
+}
+
+/// A rule by which a person approves each call of a tool.
+fn ask_about(tool: &str) -> ApprovalRule {
+    let tools = vec![tool.to_owned()];
+    ApprovalRule { tools, effects: vec![], when: vec![], answer_seconds: None, otherwise: Verdict::Reject }
+}
+
+async fn output(world: &World, root: AgentId) -> String {
+    assert_eq!(world.ended(root).await.status, Status::Succeeded);
+    assert_eq!(world.audit().await, []);
+    let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
+    lines.into_iter().find(|line| line.starts_with("output")).unwrap()
+}
+
+#[tokio::test]
+async fn a_call_that_is_approved_begins_beside_one_that_does_not_end() {
+    let effects = Effects::default();
+    let (world, root) = beside_one_that_hangs("pay", json!({ "n": 1 }), &effects).await;
+    let asked = world.question(root).await;
+    assert_eq!(effects.per_call(), [0; 0]);
+    world.client().answer(asked.id, Verdict::Approve.into()).await.unwrap();
+    assert_eq!(output(&world, root).await, "output: pay: {\"n\":1}");
+    assert_eq!(effects.per_call(), [1]);
+}
+
+/// An approval and a pause that come together: the call begins when the agent is resumed, and once.
+#[tokio::test]
+async fn a_call_that_is_approved_during_a_pause_begins_after_it() {
+    let effects = Effects::default();
+    let (world, root) = beside_one_that_hangs("pay", json!({ "n": 1 }), &effects).await;
+    let (asked, client) = (world.question(root).await, world.client());
+    client.intervene(root, Action::Pause, None).await.unwrap();
+    client.answer(asked.id, Verdict::Approve.into()).await.unwrap();
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(effects.per_call(), [0; 0]);
+    client.intervene(root, Action::Resume, None).await.unwrap();
+    assert_eq!(output(&world, root).await, "output: pay: {\"n\":1}");
+    assert_eq!(effects.per_call(), [1]);
+}
+
+#[tokio::test]
+async fn a_wait_of_code_ends_at_its_time_beside_a_call_that_does_not_end() {
+    let (world, root) = beside_one_that_hangs("wait", json!({ "seconds": 60 }), &Effects::default()).await;
+    let steps = async || match world.client().runs(root, Page::default()).await.unwrap().first() {
+        Some(run) => world.store().steps(&Scope::All, run.id).await.unwrap(),
+        None => Vec::new(),
+    };
+    let waits = |steps: &Vec<Step>| steps.iter().any(|step| matches!(step.wait(), Some(Wait::Until { .. })));
+    eventually("it waits", steps, waits).await;
+    world.clock().advance(Duration::from_secs(60));
+    assert_eq!(output(&world, root).await, "output: The time has passed.");
+}
+
+/// Neither waits for the end of the call.
+#[tokio::test]
+async fn a_stop_and_a_new_instruction_end_code_beside_a_call_that_does_not_end() {
+    for action in [Action::Stop, Action::Modify] {
+        let (world, root) =
+            beside_one_that_hangs("ask_user", json!({ "question": "?" }), &Effects::default()).await;
+        world.question(root).await;
+        let text = (action == Action::Modify).then_some("Say hello.");
+        world.engine().client(Owner::local()).intervene(root, action, text).await.unwrap();
+        let lines = async || plain(&world.client().items(root, 0, 1_000).await.unwrap());
+        let has_ended =
+            |lines: &Vec<String>| lines.iter().any(|line| line.starts_with("output!: not answered"));
+        eventually("its call has an output", lines, has_ended).await;
+        let questions = world.client().questions(Some(root), None, Page::all()).await.unwrap();
+        assert_eq!(questions[0].status, QuestionStatus::Expired, "{action:?}");
+    }
 }
 
 /// Of many calls that code makes at once, those that have not begun when a person pauses begin when the agent is resumed.

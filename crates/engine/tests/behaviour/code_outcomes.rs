@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use entourage_engine::{Cause, Why};
+use entourage_llm::{Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{Faults, World, plain};
+use entourage_testkit::{Fault, Faults, World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool, Toolbox};
 use entourage_types::{
     About, Action, Agent, Answer, ApprovalRule, QuestionStatus, ResultSource, Status, ToolSpec, Verdict,
@@ -14,7 +15,10 @@ use serde_json::{Value, json};
 
 use crate::{
     code_calls::{Body, with_tools, world},
-    kit::{Effects, TestTool, WorldExt, eventually, first_tools},
+    kit::{
+        Code, CodeTool, Effects, TestTool, WorldBuilderExt, WorldExt, death_of, eventually, first_tools,
+        one_kind,
+    },
 };
 
 /// What the code returned to the model, once the run has ended.
@@ -71,6 +75,11 @@ async fn each_answer_to_an_approval_decides_the_call_of_code_and_what_the_code_r
             0,
             "failed: The user rejected the call, so it was not made. Continue without it.",
         ),
+        (
+            Some(Answer::Text("use cash".into())),
+            0,
+            "failed: The call was not made. The user answers instead: use cash",
+        ),
         (None, 0, "failed: The call was not approved in time, so it was not made. Continue without it."),
     ] {
         let effects = Effects::default();
@@ -98,6 +107,32 @@ async fn each_answer_to_an_approval_decides_the_call_of_code_and_what_the_code_r
         assert_eq!(output(&world, &root).await, format!("output: {read}"));
         assert_eq!(effects.per_call(), vec![1; times], "{read}");
     }
+}
+
+/// What a person says that an interrupted call returned is what it returned: code that took it for a failure would pay
+/// again.
+#[tokio::test]
+async fn code_reads_what_a_person_says_that_an_interrupted_call_returned() {
+    let effects = Effects::default();
+    let pay = TestTool::new("pay", Effect::Unsafe, &effects);
+    let code = CodeTool::new(|code: &mut Code, _: &Value| {
+        let paid = code.call("pay", json!({ "n": 1 }));
+        code.wait(paid).map(|output| said(&output))
+    });
+    let model = ScriptedModel::new([Script::call("code", json!({})), Script::text("Done.")]);
+    let tools = first_tools().with(code).with(pay);
+    let builder = World::builder(model).tools(tools).kinds(one_kind(|_| {}));
+    // It dies once the effect has happened, before its output is committed.
+    let world = builder.start_with(3, Fault::DieBefore).await;
+    let root = world.ask("Go.").await;
+    death_of(world.faults()).await;
+    assert_eq!(effects.per_call(), [1]);
+    let world = world.restart(Faults::default()).await;
+    let question = world.question(root.id).await;
+    assert_eq!(question.about, About::Doubt);
+    world.client().answer(question.id, Answer::Text("receipt 17".into())).await.unwrap();
+    assert_eq!(output(&world, &root).await, "output: receipt 17");
+    assert_eq!(effects.per_call(), [1]);
 }
 
 #[tokio::test]

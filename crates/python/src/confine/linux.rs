@@ -18,9 +18,13 @@ const SLACK_SECONDS: u64 = 2;
 pub(crate) struct Process(Option<File>);
 
 impl Process {
+    pub(crate) fn open() -> Self {
+        Self(File::open("/proc/self/statm").ok())
+    }
+
     /// Applies what can be applied before threads are started; [`Self::finish`] applies the rest.
     pub(crate) fn begin() -> (Self, Confinement) {
-        let process = Self(File::open("/proc/self/statm").ok());
+        let process = Self::open();
         let memory = match process.sizes() {
             Some(_) => Measure::Full,
             None => Measure::Lacking("/proc/self/statm cannot be read".to_owned()),
@@ -65,11 +69,17 @@ impl Process {
     }
 }
 
+/// Limits memory to what is in use already, and so many bytes more.
+pub(crate) fn limit_memory(process: &Process, more: u64) -> io::Result<()> {
+    match process.sizes() {
+        Some([_, data]) => soft(Resource::Data, data.saturating_add(more)),
+        None => Ok(()),
+    }
+}
+
 /// Limits memory and processor time for the run that follows: what is in use already, and what the code may use.
 pub(crate) fn limit_run(process: &Process, limits: &Limits) -> io::Result<()> {
-    if let Some([_, data]) = process.sizes() {
-        soft(Resource::Data, data.saturating_add(limits.memory_bytes).saturating_add(SLACK_BYTES))?;
-    }
+    limit_memory(process, limits.memory_bytes.saturating_add(SLACK_BYTES))?;
     let used = u64::try_from(clock_gettime(ClockId::ProcessCPUTime).tv_sec).unwrap_or(0);
     soft(Resource::Cpu, used + limits.cpu.as_secs() + SLACK_SECONDS)
 }

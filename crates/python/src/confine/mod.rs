@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{Process, limit_run};
+pub(crate) use linux::{Process, limit_memory, limit_run};
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::{Process, limit_run};

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 
-use crate::interpreter::MAX_CALL_BYTES;
-use crate::progress::{Ended, Progress};
+use crate::interpreter::{MAX_CALL_BYTES, MAX_NEW_BYTES};
+use crate::progress::{Ended, Progress, PythonError};
 use crate::record::{Call, NewCall, Record};
 use crate::script::Limits;
 
 /// Bytes of an error at most: its class, message, traceback and hint.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
-/// How many calls a run waits for at most, in all groups: more than any code has use for.
-const MAX_AWAITED: usize = 10_000;
+/// Bytes of a reply at most, as JSON: its calls and what it waits for, and, where each character takes six bytes, what it
+/// printed, its value and its error.
+pub(crate) const fn max_reply_bytes(limits: &Limits) -> usize {
+    MAX_NEW_BYTES + (1 << 20) + 6 * (2 * limits.output_bytes + MAX_ERROR_BYTES)
+}
 
 /// What is wrong with what a run is said to have come to, if anything is.
 pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Result<(), String> {
@@ -25,11 +28,6 @@ pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Re
             if awaits.is_empty() || awaits.iter().any(Vec::is_empty) {
                 return Err("it waits for nothing".to_owned());
             }
-            // Code may wait for the same at many places.
-            let awaited = awaits.iter().collect::<BTreeSet<_>>().into_iter().map(Vec::len).sum::<usize>();
-            if awaited > MAX_AWAITED {
-                return Err(format!("it waits for {awaited} calls at once"));
-            }
             let known: BTreeSet<u32> = record.outcomes.iter().map(|(number, _)| *number).collect();
             let waits = |number: &u32| !known.contains(number) && has_outcome(*number, new, record);
             match awaits.iter().flatten().find(|number| !waits(number)) {
@@ -37,8 +35,8 @@ pub(crate) fn check(progress: &Progress, record: &Record, limits: &Limits) -> Re
                 None => Ok(()),
             }
         }
-        Progress::Diverged { number, expected, .. } => match record.calls.get(*number as usize) {
-            Some(call) if call == expected => Ok(()),
+        Progress::Diverged { number, expected, error, .. } => match record.calls.get(*number as usize) {
+            Some(call) if call == expected => error.as_deref().map_or(Ok(()), fits),
             _ => Err(format!("call {number} is not on record like this")),
         },
     }
@@ -72,13 +70,7 @@ fn end(ended: &Ended, record: &Record, limits: &Limits) -> Result<(), String> {
     if ended.stdout.len().max(value) > limits.output_bytes {
         return Err("it printed more than is kept".to_owned());
     }
-    let error = ended.error.as_ref().map_or(0, |error| {
-        let hint = error.hint.as_ref().map_or(0, String::len);
-        error.kind.len() + error.message.len() + error.traceback.len() + hint
-    });
-    if error > MAX_ERROR_BYTES {
-        return Err(format!("its error has {error} bytes"));
-    }
+    ended.error.as_ref().map_or(Ok(()), fits)?;
     let is_fork = |number: &u32| matches!(call(*number, &ended.calls, record), Some(Call::Fork { .. }));
     match ended.unawaited.iter().find(|number| !is_fork(number)) {
         Some(number) => Err(format!("call {number} is no fork")),
@@ -86,18 +78,9 @@ fn end(ended: &Ended, record: &Record, limits: &Limits) -> Result<(), String> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_waits_for_a_bounded_number_of_calls() {
-        let fork = NewCall { call: Call::Fork { prompt: "A".into(), kind: None }, line: None };
-        let waits = |awaits| Progress::Blocked { calls: vec![fork.clone()], awaits, snapshot: None };
-        let check = |progress| check(&progress, &Record::default(), &Limits::default());
-        assert_eq!(check(waits(vec![vec![0]])), Ok(()));
-        let at_once = Err("it waits for 10001 calls at once".to_owned());
-        assert_eq!(check(waits(vec![vec![0; MAX_AWAITED + 1]])), at_once);
-        assert_eq!(check(waits(vec![vec![0]; MAX_AWAITED + 1])), Ok(()));
-    }
+/// Whether an error is no longer than one may be.
+fn fits(error: &PythonError) -> Result<(), String> {
+    let hint = error.hint.as_ref().map_or(0, String::len);
+    let bytes = error.kind.len() + error.message.len() + error.traceback.len() + hint;
+    if bytes > MAX_ERROR_BYTES { Err(format!("its error has {bytes} bytes")) } else { Ok(()) }
 }

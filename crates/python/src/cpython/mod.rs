@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use crate::error::Error;
 use crate::script::Limits;
 use crate::workers::WorkerCommand;
-pub(crate) use checked::check;
+pub(crate) use checked::{check, max_reply_bytes};
 use sandbox::Sandbox;
 #[cfg(target_os = "linux")]
 pub(crate) use supervise::supervise;

@@ -14,6 +14,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use super::sandbox::Sandbox;
 use super::{ARGUMENT, system_calls};
 use crate::code;
+use crate::confine::{self, limit_memory};
 use crate::frame::{self, Request};
 use crate::workers::SIGNALLED;
 
@@ -27,6 +28,9 @@ const HOST: &str = concat!(
 
 /// Bytes of the stack of the thread that reads code: a parser calls itself for each level of nesting.
 const PARSER_STACK_BYTES: usize = 64 << 20;
+
+/// Bytes of memory of this process, which analyses the code: there may be code of which that takes very much.
+const ANALYSIS_BYTES: u64 = 512 << 20;
 
 /// Files that are open at once.
 const FILES: u64 = 64;
@@ -74,6 +78,8 @@ fn run(sandbox: &str) -> io::Result<u8> {
         .stdin(Stdio::piped())
         .spawn()
         .map_err(|error| io::Error::other(format!("{}: {error}", sandbox.bubblewrap.display())))?;
+    // For this process alone: what is below limits itself.
+    limit_memory(&confine::Process::open(), ANALYSIS_BYTES)?;
     drop((host, filter));
     forward(&mut child)?;
     let status = child.wait()?;

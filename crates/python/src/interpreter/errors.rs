@@ -52,7 +52,10 @@ pub(super) fn explain(error: &MontyException, script: &Script, lines_before: u32
         ),
         ExcType::ModuleNotFoundError | ExcType::ImportError => (
             raw.to_owned(),
-            Some(format!("This is a small Python with a part of the standard library: {MODULES}.")),
+            Some(format!(
+                "fork, wait, ask_user, emit and tool are there without an import. Of the standard library there are: \
+                 {MODULES}. There is no clock and no chance, since the code may run again: choose yourself."
+            )),
         ),
         _ => match raw.strip_prefix(LACKS) {
             Some(what) => (format!("this Python does not have {what}"), Some(language())),

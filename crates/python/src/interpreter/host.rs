@@ -11,7 +11,7 @@ use crate::progress::Progress;
 use crate::record::{Call, NewCall, Outcome, Record};
 
 /// Bytes of text that new calls of one run may take together.
-const MAX_NEW_BYTES: usize = 4 << 20;
+pub(crate) const MAX_NEW_BYTES: usize = 4 << 20;
 
 /// What the code waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +150,13 @@ impl<'a> Host<'a> {
         }
         self.state.made += 1;
         Answer::Waits(waited)
+    }
+
+    /// The same for code that has ended. What it reported may have told the time: it may report less than before.
+    pub(super) fn divergence_at_end(&self) -> Option<Progress> {
+        let left = self.record.calls.get(self.state.made as usize..)?;
+        let is_report = |call: &Call| matches!(call, Call::Emit { .. });
+        if left.iter().all(is_report) { None } else { self.divergence(None) }
     }
 
     /// The first call on record that the code did not make, if it makes no more before it waits or ends.

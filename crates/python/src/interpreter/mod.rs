@@ -10,6 +10,7 @@ mod values;
 
 pub(crate) use errors::MODULES;
 pub(crate) use functions::MAX_CALL_BYTES;
+pub(crate) use host::MAX_NEW_BYTES;
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 
 use std::ops::ControlFlow;
@@ -258,7 +259,7 @@ impl Run<'_> {
     fn failed(mut self, error: &MontyException) -> Progress {
         let explained = Some(errors::explain(error, self.script, self.prepared.lines_before));
         if !errors::is_limit(error)
-            && let Some(mut divergence) = self.host.divergence(None)
+            && let Some(mut divergence) = self.host.divergence_at_end()
         {
             if let Progress::Diverged { error, .. } = &mut divergence {
                 *error = explained.map(Box::new);
@@ -269,7 +270,7 @@ impl Run<'_> {
     }
 
     fn ended(mut self, value: &MontyObject) -> Progress {
-        if let Some(divergence) = self.host.divergence(None) {
+        if let Some(divergence) = self.host.divergence_at_end() {
             return divergence;
         }
         let limit = self.script.limits.output_bytes;

@@ -151,8 +151,12 @@ impl Workers {
         let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
         let what = "code with its record";
         let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
+        let most = match is_cpython {
+            true => cpython::max_reply_bytes(&script.limits),
+            false => frame::MAX_REPLY_BYTES,
+        };
         if let Some(mut process) = self.shared.take_kept(owner) {
-            match process.run(&frame, &script.limits).await {
+            match process.run(&frame, &script.limits, most).await {
                 Ok(ran) => return Ok(self.shared.keep(process, ran)),
                 // It may have ended while it was kept, before it had this request. A run changes nothing outside of its
                 // process, so it can be repeated.
@@ -161,7 +165,7 @@ impl Workers {
             }
         }
         let (mut process, _) = self.shared.start(owner, &script.limits).await?;
-        match process.run(&frame, &script.limits).await {
+        match process.run(&frame, &script.limits, most).await {
             Ok(mut ran) if is_cpython => {
                 if let Progress::Blocked { snapshot, .. } = &mut ran.progress {
                     // It takes none: this one was made up.

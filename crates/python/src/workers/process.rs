@@ -106,7 +106,7 @@ impl Process {
             used: Instant::now(),
             alive: Arc::clone(alive),
         };
-        match timeout(START, frame::receive(&mut process.replies)).await {
+        match timeout(START, frame::receive(&mut process.replies, frame::MAX_REPLY_BYTES)).await {
             Ok(Ok((json, _))) => match serde_json::from_slice(&json) {
                 Ok(Reply::Ready(interpreter)) => Ok((process, interpreter)),
                 Ok(other) => Err(Error::Reply(format!("{other:?} before it was ready"))),
@@ -131,10 +131,10 @@ impl Process {
         self.used.elapsed()
     }
 
-    /// Has it run a request.
-    pub(super) async fn run(&mut self, request: &[u8], limits: &Limits) -> Result<Ran, Failure> {
+    /// Has it run a request, whose reply has at most so many bytes.
+    pub(super) async fn run(&mut self, request: &[u8], limits: &Limits, most: usize) -> Result<Ran, Failure> {
         let within = limits.wall + SLACK;
-        let exchanged = match timeout(within, self.exchange(request)).await {
+        let exchanged = match timeout(within, self.exchange(request, most)).await {
             Ok(exchanged) => exchanged,
             Err(_) => return Err(Failure::Run(Error::TimedOut { limit: limits.wall })),
         };
@@ -167,10 +167,10 @@ impl Process {
         }
     }
 
-    async fn exchange(&mut self, request: &[u8]) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    async fn exchange(&mut self, request: &[u8], most: usize) -> io::Result<(Vec<u8>, Vec<u8>)> {
         self.requests.write_all(request).await?;
         self.requests.flush().await?;
-        frame::receive(&mut self.replies).await
+        frame::receive(&mut self.replies, most).await
     }
 
     /// Why the process ended, which it is about to or did, as a run within these limits.

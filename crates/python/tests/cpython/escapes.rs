@@ -138,7 +138,8 @@ async fn code_that_overflows_its_analysis_ends_no_other_process() {
     let deep = format!("x={}1{}", "(".repeat(400_000), ")".repeat(400_000));
     let lines: String = (1..40_000).map(|n| format!("  x{n}=x{}\n", n - 1)).collect();
     let chain = format!("if 0:\n  x0=tool('a')\n{lines}  await x39999");
-    for code in [long, deep, chain] {
+    let many = format!("{}{}", "def f(a, b, c): 0\n".repeat(1_200), "f(0, 0, 0);".repeat(20_000));
+    for code in [long, deep, chain, many] {
         match run(&workers, &code, Limits::default()).await {
             Ok(progress) => assert!(end_of(progress).error.is_some()),
             Err(error) => {
@@ -216,6 +217,11 @@ async fn a_reply_that_the_code_forges_is_checked() {
             r#"{"ended": {**ended, "error": {"kind": "x" * 100000, "message": "", "line": 1, "traceback": "", "hint": null}}}"#,
             "its error has",
         ),
+        (
+            r#"{"diverged": {"number": 0, "line": null, "expected": {"call": "tool", "name": "a", "arguments": {}}, "found": null, "error": {"kind": "", "message": "x" * 100000, "line": 1, "traceback": "", "hint": null}}}"#,
+            "its error has",
+        ),
+        (r#"{"blocked": {"calls": [], "awaits": [[0]] * 2000000}}"#, "too large"),
         ("{'ended': 1}", "invalid type"),
     ] {
         let code = format!(

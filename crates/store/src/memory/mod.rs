@@ -300,23 +300,7 @@ impl Store for MemoryStore {
     }
 
     async fn select_events(&self, scope: &Scope, query: EventQuery) -> Result<Vec<Event>> {
-        let rows = self.rows();
-        if !rows.agent(query.root).is_some_and(|agent| scope.sees(&agent.owner)) {
-            return Ok(Vec::new());
-        }
-        let fits = |event: &&Event| {
-            event.seq > query.after
-                && query.before.is_none_or(|before| event.seq < before)
-                && only(query.agent.as_ref(), &event.agent)
-                && query.name.is_none_or(|name| name == event.body.name())
-        };
-        let (wanted, limit) = (rows.events(query.root).iter().filter(fits).cloned(), query.limit as usize);
-        if !query.latest {
-            return Ok(wanted.take(limit).collect());
-        }
-        let mut nearest: Vec<Event> = wanted.rev().take(limit).collect();
-        nearest.reverse();
-        Ok(nearest)
+        Ok(self.rows().select_events(scope, &query))
     }
 
     async fn last_event(&self, scope: &Scope, root: AgentId) -> Result<u64> {

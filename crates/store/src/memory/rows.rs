@@ -6,12 +6,12 @@ use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
     Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Parent,
-    Post, Run, RunId, Status, Step, Wakeup, WakeupId,
+    Post, Run, RunId, Scope, Status, Step, Wakeup, WakeupId,
 };
 
 use crate::{
-    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, EntityQuery, Forgotten, RecentCommits, Result,
-    SpentBy, Subtree, Write, derive::monotonic_time, judge::AcceptedCommit, words::number_of,
+    BudgetChange, Claim, Commit, Committed, DAYS_KEPT, EntityQuery, EventQuery, Forgotten, RecentCommits,
+    Result, SpentBy, Subtree, Write, derive::monotonic_time, judge::AcceptedCommit, words::number_of,
 };
 
 /// All rows, those of each type in the order of their first writes.
@@ -90,6 +90,25 @@ impl Rows {
 
     pub(super) fn events(&self, root: AgentId) -> &[Event] {
         all(&self.events, root)
+    }
+
+    pub(super) fn select_events(&self, scope: &Scope, query: &EventQuery) -> Vec<Event> {
+        if !self.agent(query.root).is_some_and(|agent| scope.sees(&agent.owner)) {
+            return Vec::new();
+        }
+        let fits = |event: &&Event| {
+            event.seq > query.after
+                && query.before.is_none_or(|before| event.seq < before)
+                && super::only(query.agent.as_ref(), &event.agent)
+                && query.name.is_none_or(|name| name == event.body.name())
+        };
+        let (wanted, limit) = (self.events(query.root).iter().filter(fits).cloned(), query.limit as usize);
+        if !query.latest {
+            return wanted.take(limit).collect();
+        }
+        let mut nearest: Vec<Event> = wanted.rev().take(limit).collect();
+        nearest.reverse();
+        nearest
     }
 
     pub(super) fn posts(&self, agent: AgentId) -> Vec<Post> {

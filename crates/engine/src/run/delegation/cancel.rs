@@ -55,13 +55,13 @@ impl Run<'_> {
     /// Whether a person has intervened in what the run does now, so that it begins nothing more.
     pub(in crate::run) fn is_intervened(&self) -> bool {
         let is_meant = |post: &Post| match post.body {
-            PostBody::Intervention { action: Action::Pause | Action::Modify | Action::Delete, .. } => true,
+            PostBody::Intervention { action: Action::Modify | Action::Delete, .. } => true,
             PostBody::Intervention { action: Action::Stop, of, .. } => {
                 matches!(self.concerns(post.id, of), StopTarget::Now)
             }
             _ => false,
         };
-        self.inbox.posts().iter().any(is_meant)
+        self.inbox.will_pause(self.control.is_paused()) || self.inbox.posts().iter().any(is_meant)
     }
 
     /// Gives the open calls outputs and cancels these open tasks, in one commit.

@@ -33,13 +33,7 @@ impl Run<'_> {
             })
             .collect();
         // A paused agent begins nothing: a retry waits in the inbox until the agent is resumed.
-        let will_pause = |paused, wanted: &Action| match wanted {
-            Action::Pause => true,
-            Action::Resume => false,
-            _ => paused,
-        };
-        let stays_paused =
-            wanted.iter().map(|(_, _, action, _)| action).fold(self.control.is_paused(), will_pause);
+        let stays_paused = self.inbox.will_pause(self.control.is_paused());
         let is_stopped = wanted.iter().any(|(post, _, action, of)| {
             *action == Action::Stop && matches!(self.concerns(post.id, *of), StopTarget::Now)
         });

@@ -5,7 +5,7 @@ pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
 use entourage_store::Write;
-use entourage_types::{CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
+use entourage_types::{Action, CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
 
 /// The posts in memory, in the order of their arrival.
 pub(in crate::run) struct Inbox {
@@ -39,6 +39,15 @@ impl Inbox {
 
     pub(in crate::run) fn posts(&self) -> &[Post] {
         &self.posts
+    }
+
+    /// Whether the agent, which is paused now or not, is paused once all of them are applied.
+    pub(in crate::run) fn will_pause(&self, is_paused: bool) -> bool {
+        self.posts.iter().fold(is_paused, |paused, post| match post.body {
+            PostBody::Intervention { action: Action::Pause, .. } => true,
+            PostBody::Intervention { action: Action::Resume, .. } => false,
+            _ => paused,
+        })
     }
 
     pub(in crate::run) fn is_empty(&self) -> bool {

@@ -11,6 +11,9 @@ use crate::run::tools::output_limits::output;
 pub(in crate::run) enum Reply {
     /// The call gets this output.
     Output(Output),
+    /// The same: a person's words in place of the call, which is not made. A model reads them; code would take them for what
+    /// its call returned, so for code the call has failed.
+    Instead(Output),
     /// The call is made, or made again; with these arguments, if a person gave some.
     Begin(Option<Value>),
 }
@@ -55,7 +58,11 @@ fn answered(call: &ToolCall, asked: Option<&OpenQuestion>, answer: &Answer) -> R
                 Answer::Expired => OutputEffect::Expired,
                 _ => OutputEffect::Asked,
             });
-            Reply::Output(Output { effect, ..output(call, text, error) })
+            let output = Output { effect, ..output(call, text, error) };
+            match (about, answer) {
+                (About::Approval, Answer::Text(_)) => Reply::Instead(output),
+                _ => Reply::Output(output),
+            }
         }
     }
 }

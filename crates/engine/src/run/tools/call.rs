@@ -87,7 +87,7 @@ impl Run<'_> {
         self.take_replies(calls).await
     }
 
-    /// The same for what needs no look at questions: a commit that closes one may be refused.
+    /// The same without closing questions: the store refuses that if a person answers at the same moment.
     pub(in crate::run) async fn take_replies(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
@@ -113,6 +113,10 @@ impl Run<'_> {
             writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
             match reply_of(call, asked.as_ref(), &post) {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
+                Reply::Instead(output) => {
+                    let error = calls.maker(index).is_some();
+                    self.finish(calls, index, Output { error, ..output }, writes).await?;
+                }
                 Reply::Begin(arguments) => {
                     // The tool may have changed since the question was asked.
                     let made_with = arguments.clone().unwrap_or_else(|| self.arguments(call));
@@ -242,12 +246,12 @@ impl Run<'_> {
         let waits = || calls.iter().filter_map(|call| self.steps.of_call(call)?.wait());
         let is_for_person = |wait: &Wait| matches!(wait, Wait::Question(_));
         let is_for_agent = |wait: &Wait| matches!(wait, Wait::Task { .. } | Wait::HandedOver { .. });
-        let is_tried_again = |wait: &Wait| matches!(wait, Wait::SubCalls { retry: Some(_), .. });
+        let is_tried_again = |call| self.code_retry(call).is_some();
         if waits().any(is_for_person) {
             WaitingOn::User
         } else if waits().any(is_for_agent) {
             WaitingOn::Agent
-        } else if waits().any(is_tried_again) {
+        } else if calls.iter().any(|call| is_tried_again(call.id)) {
             WaitingOn::Retry
         } else {
             WaitingOn::Timer

@@ -75,7 +75,7 @@ impl Run<'_> {
         writes.push(consume);
         match reply_of(call, None, &post) {
             Reply::Output(output) => Some(output),
-            Reply::Begin(_) => None,
+            Reply::Instead(_) | Reply::Begin(_) => None,
         }
     }
 
@@ -117,7 +117,7 @@ impl Run<'_> {
         writes.push(consume);
         match reply_of(call, Some(asked), &post) {
             Reply::Output(output) => Some(output),
-            Reply::Begin(_) => None,
+            Reply::Instead(_) | Reply::Begin(_) => None,
         }
     }
 

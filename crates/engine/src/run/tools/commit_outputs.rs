@@ -18,7 +18,8 @@ use crate::{
     metrics,
 };
 
-/// How many bytes of the arguments that a person gave a call of code its model reads.
+/// Of how many calls of code a model reads the arguments that a person gave, and how many bytes of each.
+const SHOWN_CALLS: usize = 10;
 const SHOWN_ARGUMENTS: usize = 1_000;
 
 impl Run<'_> {
@@ -36,13 +37,20 @@ impl Run<'_> {
         }
         self.end_code(calls, index).await?;
         // Code reads what its calls returned as it is; it is the model that must know.
-        for call in calls.made_by(index) {
-            if let Some(arguments) = self.edited(call) {
+        let edited = calls.made_by(index).filter_map(|call| Some((&call.tool, self.edited(call)?)));
+        let mut notes: Vec<String> = edited
+            .map(|(tool, arguments)| {
                 let mut arguments = arguments.to_string();
                 arguments.truncate(arguments.floor_char_boundary(SHOWN_ARGUMENTS));
-                let (tool, text) = (&call.tool, &output.text);
-                output.text = format!("The user changed the arguments of `{tool}` to {arguments}.\n{text}");
-            }
+                format!("The user changed the arguments of `{tool}` to {arguments}.\n")
+            })
+            .collect();
+        if let Some(more) = notes.len().checked_sub(SHOWN_CALLS).filter(|more| *more > 0) {
+            notes.truncate(SHOWN_CALLS);
+            notes.push(format!("The user changed the arguments of {more} more calls.\n"));
+        }
+        if !notes.is_empty() {
+            output.text.insert_str(0, &notes.concat());
         }
         self.finish_all(calls.turn(), BTreeMap::from([(index, output)]), writes).await
     }

@@ -24,8 +24,17 @@ const AT_ONCE: usize = 16;
 struct Running {
     calls: FuturesUnordered<BoxFuture<'static, Result<Ran>>>,
     places: Arc<Semaphore>,
-    /// Until when the time that calls waited for places of their tools is counted.
-    waited_until: Time,
+    /// When calls waited for places of their tools: in order, and none meets another.
+    waits: Vec<(Time, Time)>,
+}
+
+/// What has come meanwhile.
+#[derive(PartialEq, Eq)]
+enum Heard {
+    /// Nothing that keeps calls from beginning.
+    GoOn,
+    /// A person has intervened: that is applied once no call is in progress.
+    Hold,
 }
 
 /// A call that has ended.
@@ -36,15 +45,25 @@ struct Ran {
 }
 
 impl Running {
-    fn new(now: Time) -> Self {
-        Self { calls: FuturesUnordered::new(), places: Arc::new(Semaphore::new(AT_ONCE)), waited_until: now }
+    fn new() -> Self {
+        Self { calls: FuturesUnordered::new(), places: Arc::new(Semaphore::new(AT_ONCE)), waits: Vec::new() }
     }
 
-    /// For how long nothing was waited for before this call waited.
-    fn waited(&mut self, (from, until): (Time, Time)) -> Duration {
-        let from = from.max(self.waited_until);
-        self.waited_until = self.waited_until.max(until);
-        until.since(from)
+    /// Counts a call's wait for a place of its tool. Returns the part of it in which no other call waited for one.
+    fn add_wait(&mut self, wait: (Time, Time)) -> Duration {
+        let in_all =
+            |waits: &[(Time, Time)]| waits.iter().map(|(from, until)| until.since(*from)).sum::<Duration>();
+        let before = in_all(&self.waits);
+        self.waits.push(wait);
+        self.waits.sort_unstable();
+        self.waits.dedup_by(|later, earlier| {
+            let meets = later.0 <= earlier.1;
+            if meets {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            meets
+        });
+        in_all(&self.waits) - before
     }
 }
 
@@ -52,12 +71,16 @@ impl Run<'_> {
     /// Makes calls until each has its output or waits.
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
         let mut begun = self.take_posts(calls).await?;
-        let (mut running, mut order) = (Running::new(self.engine.now()), Order::default());
+        let (mut running, mut order) = (Running::new(), Order::default());
+        if self.control.is_hurried() {
+            self.hurry_code(calls);
+        }
         let (cancel, woken) = (self.control.cancel().clone(), Arc::clone(self.control.woken()));
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
-            if ended.is_none() && !self.is_held(calls, &mut begun, !running.calls.is_empty()).await? {
+            let any_runs = !running.calls.is_empty();
+            if ended.is_none() && self.hear(calls, &mut begun, any_runs).await? == Heard::GoOn {
                 self.begin_calls(calls, &begun, &mut running, &mut order).await?;
                 for (index, came) in order.free(calls) {
                     self.settle(calls, index, came).await?;
@@ -106,7 +129,7 @@ impl Run<'_> {
             };
             let Ran { result: (index, outcome), waited } = ran?;
             if let Some(waited) = waited {
-                self.control.waited(running.waited(waited));
+                self.control.waited(running.add_wait(waited));
             }
             // The next call begins, with a time limit of its own.
             self.control.pulse().beat(self.engine.now());
@@ -124,28 +147,27 @@ impl Run<'_> {
         if calls.have_code() { self.steps.dues().into_iter().find(later).map(|(due, _)| due) } else { None }
     }
 
-    /// Gives what has arrived since to the calls that wait for it. Returns whether a person has intervened: then nothing
-    /// begins, and once nothing runs the intervention is applied.
-    async fn is_held(
+    /// Gives what has arrived since to the calls that wait for it, and applies what a person did, unless calls run.
+    async fn hear(
         &mut self,
         calls: &mut Calls<'_>,
         begun: &mut Vec<CallId>,
         any_runs: bool,
-    ) -> Result<bool> {
+    ) -> Result<Heard> {
         // Only code can go on for long without an end of the turn.
         if !calls.have_code() {
-            return Ok(false);
+            return Ok(Heard::GoOn);
         }
         self.refresh().await?;
         let (holds, retries) = (self.is_intervened(), self.inbox.posts().iter().any(is_retry));
         if any_runs && holds {
-            return Ok(true);
+            return Ok(Heard::Hold);
         }
         if !any_runs && (holds || retries) {
             self.flush().await?;
             self.apply_interventions().await?;
             if retries {
-                calls.hurry();
+                self.hurry_code(calls);
             }
         }
         let begins = match any_runs {
@@ -154,7 +176,7 @@ impl Run<'_> {
         };
         calls.begin_again(&begins);
         begun.extend(begins);
-        Ok(false)
+        Ok(Heard::GoOn)
     }
 
     /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
@@ -285,4 +307,25 @@ impl Run<'_> {
 /// Whether a person wants what is tried again to be tried now.
 fn is_retry(post: &Post) -> bool {
     matches!(post.body, PostBody::Intervention { action: Action::Retry, .. })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits are counted when their calls end, in any order, and each moment once.
+    #[test]
+    fn the_time_that_calls_waited_for_places_is_counted_once() {
+        let mut running = Running::new();
+        let mut add = |from: i64, until: i64| {
+            let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+            running.add_wait((at(from), at(until))).as_secs()
+        };
+        assert_eq!(add(50, 60), 10);
+        assert_eq!(add(0, 10), 10);
+        assert_eq!(add(5, 55), 40);
+        assert_eq!(add(20, 30), 0);
+        assert_eq!(add(70, 70), 0);
+        assert_eq!(add(55, 80), 20);
+    }
 }

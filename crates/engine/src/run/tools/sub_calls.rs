@@ -44,9 +44,7 @@ impl Run<'_> {
             {
                 let made = self.sub_calls().filter(|made| made.of == call.id);
                 let made: Vec<ToolCall> = made.flat_map(|made| made.calls.iter().cloned()).collect();
-                // Who hurries the agent has its code run now.
-                let retry = retry.as_ref().filter(|_| !self.control.is_hurried());
-                let not_before = retry.map(|retry| retry.due);
+                let not_before = retry.as_ref().map(|retry| retry.due);
                 calls.code_waits(index, made, CodeWait { groups: groups.clone(), not_before });
             }
         }
@@ -99,7 +97,11 @@ impl Run<'_> {
         let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
         let most = if self.transcript.is_full() { MOST_OF_FULL } else { MOST_ARGUMENTS };
         let given: usize = new.iter().map(|call| of_value(&call.arguments)).sum();
-        let given_before: usize = calls.made_by(index).map(|call| of_value(&call.arguments)).sum();
+        let given_before: usize = match self.transcript.is_full() {
+            // What it gave before the session was full has its place.
+            true => 0,
+            false => calls.made_by(index).map(|call| of_value(&call.arguments)).sum(),
+        };
         let wrong = if calls.maker(index).is_some() {
             Some("code cannot run a tool that runs code itself".to_owned())
         } else if all > usize::from(CodeCalls::MOST) {
@@ -109,6 +111,8 @@ impl Run<'_> {
             Some(format!(
                 "the code gives its calls more than {most} KiB of arguments: have agents read long texts themselves"
             ))
+        } else if awaits.iter().map(Vec::len).sum::<usize>() > CodeCalls::MOST_AWAITED {
+            Some("the code waits for too much at once: wait for each agent in one place".to_owned())
         } else if awaits.is_empty()
             || awaits.iter().flatten().any(|number| *number >= all)
             || awaits.iter().any(waits_for_none)
@@ -190,10 +194,27 @@ impl Run<'_> {
 
     /// When the code of a call is run again, if it could not be run.
     pub(in crate::run) fn code_retry(&self, call: CallId) -> Option<&CodeRetry> {
-        match self.steps.get(&StepKey::Tool(call)).and_then(Step::wait)? {
-            Wait::SubCalls { retry, .. } => retry.as_ref(),
-            _ => None,
+        self.steps.get(&StepKey::Tool(call))?.code_retry()
+    }
+
+    /// Has code that is to be run again be run now, in the commit that consumes what a person asked for: another process
+    /// does it if this one ends before.
+    pub(in crate::run) fn hurry_code(&mut self, calls: &mut Calls<'_>) {
+        let at = self.engine.now();
+        for call in calls.turn() {
+            let Some(step) = self.steps.of_call(call) else { continue };
+            let (Some(Wait::SubCalls { groups, snapshot, .. }), Some(retry)) =
+                (step.wait(), step.code_retry())
+            else {
+                continue;
+            };
+            let (groups, retry) = (groups.clone(), Some(CodeRetry { due: at, ..retry.clone() }));
+            let state = StepState::Open(Wait::SubCalls { groups, snapshot: *snapshot, retry });
+            let step = self.steps.row(StepKey::Tool(call.id), state, at);
+            self.steps.committed([step.clone()]);
+            self.batch.push(Write::Step(step));
         }
+        calls.hurry();
     }
 
     /// Commits the output of a call that the code of the call `of` made, with these writes.

@@ -9,7 +9,10 @@ def hint(error, message):
     if isinstance(error, RecursionError):
         return "Functions call each other too deep. Use a loop."
     if isinstance(error, ImportError):
-        return "There are the standard library and what the operator installed; nothing can be installed from here."
+        return (
+            "fork, wait, ask_user, emit and tool are there without an import. There are the standard library and what "
+            "the operator installed; nothing can be installed from here."
+        )
     if "'await' expression" in message or "a coroutine was expected" in message:
         return (
             "wait, tool and ask_user give their result in place, and an awaitable only where the code awaits it: "
