@@ -1,6 +1,6 @@
 //! `python`: the tool with which an agent runs code.
 
-use std::{collections::BTreeSet, fmt::Write as _, time::Duration};
+use std::{fmt::Write as _, time::Duration};
 
 use async_trait::async_trait;
 use entourage_tools::{
@@ -157,8 +157,6 @@ impl Tool for PythonTool {
             Progress::Blocked { calls, awaits, snapshot } => {
                 let group = |group: Vec<u32>| group.into_iter().map(|number| number as usize).collect();
                 let calls = calls.into_iter().map(|new| sub_call(new.call)).collect();
-                // Code may wait for the same at many places.
-                let awaits: BTreeSet<Vec<u32>> = awaits.into_iter().collect();
                 let awaits = awaits.into_iter().map(group).collect();
                 Ok(ToolOutcome::Calls(CodeCalls { calls, awaits, snapshot }))
             }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use entourage_engine::Kinds;
 use entourage_llm::{Error as ModelError, Script, ScriptedModel};
 use entourage_testkit::{FakeClock, HeldModel};
-use entourage_types::{ApprovalRule, OnLimit, Verdict};
+use entourage_types::{ApprovalRule, OnLimit};
 use serde_json::{Value, json};
 
 use crate::{
@@ -40,13 +40,7 @@ async fn a_call_that_is_done_says_so_while_another_of_its_turn_waits() {
         }))
     });
     let kinds = changed("goal", |kind| {
-        kind.approval = vec![ApprovalRule {
-            tools: vec!["create_note".into()],
-            effects: vec![],
-            when: vec![],
-            answer_seconds: None,
-            otherwise: Verdict::Reject,
-        }];
+        kind.approval = vec![ApprovalRule::of("create_note")];
     });
     let clock = FakeClock::default();
     let site = at_work(engine(model, &clock, kinds).build()).await;

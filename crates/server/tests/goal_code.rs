@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use entourage_llm::{Script, ScriptedModel};
 use entourage_testkit::FakeClock;
 use entourage_tools::{Caller, CodeCalls, Context, Effect, Outcome, Result, SubCall, Tool};
-use entourage_types::{ApprovalRule, ToolSpec, Verdict};
+use entourage_types::{ApprovalRule, ToolSpec};
 use serde_json::{Value, json};
 
 use crate::{
@@ -68,13 +68,7 @@ async fn the_cell_of_code_waits_for_the_user_as_long_as_a_call_of_its_code_does(
     });
     let kinds = changed("goal", |kind| {
         kind.tools.get_or_insert_default().push("code".into());
-        kind.approval = vec![ApprovalRule {
-            tools: vec!["create_note".into()],
-            effects: vec![],
-            when: vec![],
-            answer_seconds: None,
-            otherwise: Verdict::Reject,
-        }];
+        kind.approval = vec![ApprovalRule::of("create_note")];
     });
     let tools = entourage_tools::builtin(entourage_tools::Settings::default()).with(Notes);
     let site = at_work(engine(model, &FakeClock::default(), kinds).tools(tools).build()).await;

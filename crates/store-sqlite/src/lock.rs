@@ -13,6 +13,8 @@ use entourage_store::{Error, Result};
 
 /// How long the lock of a process that has ended is waited for.
 const ENDED: Duration = Duration::from_secs(2);
+/// The same of one that is there, as one is that was killed and that its parent has not waited for.
+const THERE: Duration = Duration::from_millis(50);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -86,7 +88,8 @@ fn lock(
             Err(TryLockError::WouldBlock) => {}
         }
         let holder = holder(file);
-        if holder.is_none_or(is_alive) || since.elapsed() >= ENDED {
+        let patience = if holder.is_none_or(is_alive) { THERE } else { ENDED };
+        if since.elapsed() >= patience {
             let holder = holder.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             return Err(Error::InUse { path: path.display().to_string(), holder });
         }

@@ -28,6 +28,20 @@ pub struct ApprovalRule {
     pub otherwise: Verdict,
 }
 
+impl ApprovalRule {
+    /// Selects all calls of a tool; none is made if nobody decides in time.
+    #[must_use]
+    pub fn of(tool: impl Into<String>) -> Self {
+        Self {
+            tools: vec![tool.into()],
+            effects: Vec::new(),
+            when: Vec::new(),
+            answer_seconds: None,
+            otherwise: Verdict::Reject,
+        }
+    }
+}
+
 /// A test of one argument, in one line: `amount > 100`, `to !~ *@example.com`.
 ///
 /// The argument may be nested (`order.total`). In a list, one matching entry is enough. A missing

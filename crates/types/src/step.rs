@@ -217,7 +217,7 @@ impl Step {
         }
     }
 
-    /// What keeps its code from going on, although that has what it waits for, if something does.
+    /// The next attempt to run its code, if that could not be run.
     #[must_use]
     pub fn code_retry(&self) -> Option<&CodeRetry> {
         match self.wait()? {

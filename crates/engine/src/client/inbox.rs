@@ -10,8 +10,8 @@ use crate::{Error, Result};
 /// the agent waits for (results, answers, the triggers of its schedules) comes all the same; other limits bound it.
 const MOST_UNREAD: InboxSize = InboxSize { posts: 1_000, bytes: 16 << 20 };
 
-/// How often a full inbox takes an intervention of one kind that ends work, or lets it go on.
-const MOST_REPEATED: usize = 100;
+/// The most retries in a full inbox.
+const MOST_RETRIES: usize = 100;
 
 /// Why a full inbox takes no more.
 const FULL: &str = "its inbox is full; wait until it has read some messages";
@@ -49,11 +49,11 @@ pub(super) fn same_unread(inbox: &[Post], action: Action, of: Option<PostId>) ->
     inbox.iter().rev().take_while(|post| !undoes(post)).find_map(same)
 }
 
-/// Whether so many of an action are in a full inbox that it takes no more of them, although they get through.
-pub(super) fn is_repeated(inbox: &[Post], action: Action) -> bool {
-    let is_same =
-        |post: &&Post| matches!(post.body, PostBody::Intervention { action: other, .. } if other == action);
-    inbox.iter().filter(is_same).count() >= MOST_REPEATED
+/// Whether a full inbox has so many retries that it takes no more. Retries and stops undo each other, so they could come in
+/// turns without end; a stop always gets through.
+pub(super) fn has_many_retries(inbox: &[Post]) -> bool {
+    let is_retry = |post: &&Post| matches!(post.body, PostBody::Intervention { action: Action::Retry, .. });
+    inbox.iter().filter(is_retry).count() >= MOST_RETRIES
 }
 
 impl Client {
@@ -126,8 +126,8 @@ mod tests {
         assert_eq!(found(&[&withdrawn, &words()], Action::Stop, Some(some)), id(&withdrawn));
         assert_eq!(found(&[&resume, &words()], Action::Resume, None), id(&resume));
         assert_eq!(found(&[&resume, &pause], Action::Resume, None), None, "it is paused again");
-        let in_turns = [stop, act(Action::Retry, None)].repeat(MOST_REPEATED);
-        assert!(is_repeated(&in_turns, Action::Stop) && !is_repeated(&in_turns, Action::Resume));
-        assert!(!is_repeated(&in_turns[2..], Action::Retry));
+        let in_turns: Vec<Post> =
+            (0..MOST_RETRIES).flat_map(|_| [stop.clone(), act(Action::Retry, None)]).collect();
+        assert!(has_many_retries(&in_turns) && !has_many_retries(&in_turns[2..]));
     }
 }

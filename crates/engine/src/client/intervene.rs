@@ -8,7 +8,7 @@ use entourage_types::{
 
 use super::{
     Client, checked_text,
-    inbox::{has_room, is_repeated, same_unread, was_full},
+    inbox::{has_many_retries, has_room, same_unread, was_full},
 };
 use crate::{Error, Result, goals, interventions::post_of};
 
@@ -20,8 +20,9 @@ impl Client {
     /// # Errors
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
     /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
-    /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume, a retry and a deletion always
-    /// get through; one that is in a full inbox already is returned instead of another one.
+    /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume, a retry and a deletion get
+    /// through; one that is in a full inbox already is returned instead of another one, and so many retries in turns with
+    /// stops are refused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.apply_intervention(id, action, text, None, None).await
     }
@@ -91,17 +92,17 @@ impl Client {
                     if was_full(&error)
                         && matches!(action, Action::Stop | Action::Resume | Action::Retry) =>
                 {
-                    // However often it is sent, it is in the inbox once; and a few times where others undo it in turns.
+                    // However often it is sent, it is in the inbox once.
                     let unread = self.inbox(&agent).await?;
-                    if is_repeated(&unread, action) {
-                        return Err(error);
-                    }
                     if let Some(first) = same_unread(&unread, action, of) {
                         if key.is_some() {
                             let done = Commit::new(now).expect(Expect::Agent(id));
                             self.commit_once(key, &request, first, done).await?;
                         }
                         return self.record(first).await;
+                    }
+                    if action == Action::Retry && has_many_retries(&unread) {
+                        return Err(error);
                     }
                     is_limited = false;
                 }

@@ -158,6 +158,8 @@ impl Recorder {
 
 #[async_trait]
 impl Advance for Recorder {
+    fn woken(&self, _: AgentId) {}
+
     async fn advance(&self, agent: AgentId, due: Due) -> Result<()> {
         let attempt = {
             let mut seen = self.seen();

@@ -148,6 +148,8 @@ impl Work for WakeupWork {
     async fn page(&self, until: Time, after: Option<Self::Cursor>) -> Result<Page<Self>> {
         let page = self.store.due(until, after, PAGE).await?;
         let next = page.last().map(order).filter(|_| page.len() == PAGE as usize);
+        // Hints of these may have been lost.
+        page.iter().for_each(|wakeup| self.engine.woken(wakeup.agent));
         let wakeups = page.into_iter().filter(|wakeup| !self.quarantined.contains(&wakeup.agent));
         let due = wakeups.map(|wakeup| {
             // Wake-ups of an agent that failed keep their delay, however often they are read.

@@ -55,8 +55,9 @@ pub trait Advance: Send + Sync + 'static {
     /// When even that failed.
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()>;
 
-    /// Tells an agent that is at work that something is due for it, which it may read before its activation ends. A hint.
-    fn woken(&self, _agent: AgentId) {}
+    /// Tells an agent that is at work that something is due for it, which it may read before its activation ends. A hint:
+    /// without it, the agent reads that later.
+    fn woken(&self, agent: AgentId);
 
     /// Takes note of the dispatcher's places; of none once it no longer delivers. A hint for people.
     fn occupied(&self, _places: Option<Places>) {}

@@ -73,6 +73,11 @@ impl Steps {
         steps
     }
 
+    /// The steps that have begun and whose rows are kept.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Step> {
+        self.begun.values()
+    }
+
     /// Whether the program still replays steps that were finished before the activation began.
     pub(super) fn replaying(&self) -> bool {
         !self.ahead.is_empty()

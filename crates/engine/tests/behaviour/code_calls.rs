@@ -140,13 +140,7 @@ async fn code_calls_the_tools_of_its_kind_under_their_approval_rules() {
     };
     let world = with_tools(code, tools, |kind| {
         kind.tools = Some(["code", "pay", "final_answer"].map(str::to_owned).to_vec());
-        kind.approval = vec![ApprovalRule {
-            tools: vec!["pay".into()],
-            effects: vec![],
-            when: vec![],
-            answer_seconds: None,
-            otherwise: Verdict::Reject,
-        }];
+        kind.approval = vec![ApprovalRule::of("pay")];
     })
     .await;
     let root = world.ask("Go.").await;
@@ -363,13 +357,7 @@ async fn a_fork_that_an_approval_rule_holds_back_is_made_once_a_person_approves_
         code.wait(held).map(|output| output.text)
     };
     let world = world(code, |kind| {
-        kind.approval = vec![ApprovalRule {
-            tools: vec!["fork".into()],
-            effects: vec![],
-            when: vec![],
-            answer_seconds: None,
-            otherwise: Verdict::Reject,
-        }];
+        kind.approval = vec![ApprovalRule::of("fork")];
     })
     .await;
     let root = world.ask("Go.").await;

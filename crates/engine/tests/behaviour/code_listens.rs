@@ -19,6 +19,7 @@ use entourage_types::{
     Wait, WaitingOn,
 };
 use serde_json::{Value, json};
+use tokio::sync::Semaphore;
 
 use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
 
@@ -193,17 +194,11 @@ async fn beside_one_that_hangs(tool: &'static str, arguments: Value, effects: &E
     });
     let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
     let pay = TestTool::new("pay", Effect::Unsafe, effects);
-    let kinds = one_kind(|kind| kind.approval = vec![ask_about("pay")]);
+    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("pay")]);
     let tools = first_tools().with(code).with(Hangs).with(pay);
     let world = World::builder(model).tools(tools).kinds(kinds).start().await;
     let root = world.ask("Go.").await.id;
     (world, root)
-}
-
-/// A rule by which a person approves each call of a tool.
-fn ask_about(tool: &str) -> ApprovalRule {
-    let tools = vec![tool.to_owned()];
-    ApprovalRule { tools, effects: vec![], when: vec![], answer_seconds: None, otherwise: Verdict::Reject }
 }
 
 async fn output(world: &World, root: AgentId) -> String {
@@ -239,6 +234,96 @@ async fn a_call_that_is_approved_during_a_pause_begins_after_it() {
     client.intervene(root, Action::Resume, None).await.unwrap();
     assert_eq!(output(&world, root).await, "output: pay: {\"n\":1}");
     assert_eq!(effects.per_call(), [1]);
+}
+
+/// As many calls that do not end as run at once, and one that a person must approve.
+#[tokio::test]
+async fn an_approval_is_asked_for_though_no_more_calls_can_begin() {
+    let code = CodeTool::new(|code: &mut Code, _: &Value| {
+        for _ in 0..40 {
+            code.call("hang", json!({}));
+        }
+        let asked = code.call("pay", json!({ "n": 1 }));
+        code.wait(asked).map(|output| output.text)
+    });
+    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
+    let effects = Effects::default();
+    let pay = TestTool::new("pay", Effect::Unsafe, &effects);
+    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("pay")]);
+    let world = World::builder(model)
+        .tools(first_tools().with(code).with(Hangs).with(pay))
+        .kinds(kinds)
+        .start()
+        .await;
+    let root = world.ask("Go.").await.id;
+    let asked = world.question(root).await;
+    world.client().answer(asked.id, Answer::Reject { reason: None }).await.unwrap();
+    let said = output(&world, root).await;
+    assert!(said.starts_with("output: The user rejected the call"), "{said}");
+    assert_eq!(effects.per_call(), [0; 0]);
+}
+
+/// Calls with an effect that end when they are let go.
+struct Gated {
+    gate: Arc<Semaphore>,
+    begun: Arc<AtomicUsize>,
+}
+
+#[async_trait]
+impl Tool for Gated {
+    fn name(&self) -> &str {
+        "send"
+    }
+
+    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
+        Some(ToolSpec::new("send", "Sends.", json!({ "type": "object" })))
+    }
+
+    fn effect(&self) -> Effect {
+        Effect::Unsafe
+    }
+
+    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
+        self.begun.fetch_add(1, Ordering::SeqCst);
+        self.gate.acquire().await.unwrap().forget();
+        Ok(Outcome::text("sent"))
+    }
+}
+
+/// A person approves many calls, and pauses the agent when as many have begun as run at once: the others have no intent on
+/// record, so nobody is asked whether they happened.
+#[tokio::test]
+async fn approved_calls_that_have_not_begun_at_a_pause_begin_after_it_and_none_is_in_doubt() {
+    const CALLS: usize = 40;
+    let code = CodeTool::new(|code: &mut Code, _: &Value| {
+        let sent: Vec<usize> = (0..CALLS).map(|_| code.call("send", json!({}))).collect();
+        sent.into_iter().try_for_each(|call| code.wait(call).map(drop))?;
+        Ok("done".to_owned())
+    });
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gated = Gated { gate: Arc::clone(&gate), begun: Arc::clone(&begun) };
+    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
+    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("send")]);
+    let world = World::builder(model).tools(first_tools().with(code).with(gated)).kinds(kinds).start().await;
+    let root = world.ask("Go.").await.id;
+    let client = world.client();
+    let questions = async || client.questions(Some(root), None, Page::all()).await.unwrap();
+    for question in eventually("all are asked for", questions, |all| all.len() == CALLS).await {
+        client.answer(question.id, Verdict::Approve.into()).await.unwrap();
+    }
+    let count = async || begun.load(Ordering::SeqCst);
+    eventually("as many begin as may", count, |begun| *begun == 16).await;
+    client.intervene(root, Action::Pause, None).await.unwrap();
+    // Those that run end, one after the other; none begins in its place once the pause was heard.
+    gate.add_permits(CALLS);
+    let agent = async || client.agent(root).await.unwrap();
+    let is_paused = |agent: &entourage_types::Agent| agent.waiting_on == Some(WaitingOn::Resume);
+    eventually("it is paused", agent, is_paused).await;
+    assert!(begun.load(Ordering::SeqCst) < CALLS, "{begun:?}");
+    client.intervene(root, Action::Resume, None).await.unwrap();
+    assert_eq!(output(&world, root).await, "output: done");
+    assert_eq!(begun.load(Ordering::SeqCst), CALLS);
+    assert_eq!(questions().await.len(), CALLS, "nobody is asked whether a call happened");
 }
 
 #[tokio::test]
@@ -286,7 +371,7 @@ async fn a_pause_meets_few_of_many_calls_of_code() {
     let agent = async || world.client().agent(root).await.unwrap();
     let is_paused = |agent: &entourage_types::Agent| agent.waiting_on == Some(WaitingOn::Resume);
     eventually("it is paused", agent, is_paused).await;
-    // As many as run at once, and as many in whose places others had begun before.
+    // At most sixteen run at once; some had ended before it was heard, and others had begun in their places.
     assert!(made.load(Ordering::SeqCst) <= 32, "{made:?}");
     world.client().intervene(root, Action::Resume, None).await.unwrap();
     assert_eq!(world.ended(root).await.status, Status::Succeeded);

@@ -85,13 +85,7 @@ async fn each_answer_to_an_approval_decides_the_call_of_code_and_what_the_code_r
         let effects = Effects::default();
         let tools = first_tools().with(TestTool::new("pay", Effect::Unsafe, &effects));
         let world = with_tools(code, tools, |kind| {
-            kind.approval = vec![ApprovalRule {
-                tools: vec!["pay".into()],
-                effects: vec![],
-                when: vec![],
-                answer_seconds: Some(60),
-                otherwise: Verdict::Reject,
-            }];
+            kind.approval = vec![ApprovalRule { answer_seconds: Some(60), ..ApprovalRule::of("pay") }];
         })
         .await;
         let root = world.ask("Go.").await;

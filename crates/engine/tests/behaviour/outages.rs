@@ -150,6 +150,8 @@ struct FullEngine {
 
 #[async_trait]
 impl Advance for FullEngine {
+    fn woken(&self, _: AgentId) {}
+
     async fn advance(&self, _: AgentId, _: Due) -> entourage_engine::Result<()> {
         let mut tried = self.tried.lock().unwrap();
         tried.push(self.clock.now());

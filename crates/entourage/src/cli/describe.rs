@@ -9,7 +9,7 @@ use entourage_types::{
     AgentId, BudgetAction, Cost, OnEnd, ShownStatus, StepStatus, StopReason, Time, Usage, WaitingOn,
 };
 use jiff::{Timestamp, tz::TimeZone};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{budget, paint::Paint, text::Text};
 
@@ -270,9 +270,25 @@ pub(crate) fn author(author: &Author) -> &str {
     }
 }
 
-/// Arguments, or another value, in a form that people read.
+/// Arguments, or another value, in a form that people read: a text of several lines as lines, which are indented so that
+/// none passes for the next argument.
 pub(crate) fn arguments(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+    let lines = |value: &Value| match value.as_str() {
+        Some(text) if text.contains('\n') => {
+            Some(text.lines().map(|line| format!("\n    {line}")).collect::<String>())
+        }
+        _ => None,
+    };
+    match value.as_object() {
+        Some(entries) if entries.values().any(|value| lines(value).is_some()) => {
+            let entry = |(name, value): (&String, &Value)| match lines(value) {
+                Some(lines) => format!("{}:{lines}", json!(name)),
+                None => format!("{}: {value}", json!(name)),
+            };
+            entries.iter().map(entry).collect::<Vec<_>>().join("\n")
+        }
+        _ => serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()),
+    }
 }
 
 /// A decision, or why there is none.

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use clap::Args;
-use entourage_api::{Item, ItemBody};
+use entourage_api::{Item, ItemBody, ToolCall};
 use entourage_types::AgentId;
 
 use super::{
@@ -79,26 +79,21 @@ fn shown(item: &Item) -> Text {
     let paint = out::stdout();
     let columns = io::stdout().is_terminal().then(screen::columns);
     let full = |text: &str| margined(text, columns);
+    let called = |calls: &[ToolCall]| -> Text {
+        let call = |call: &ToolCall| {
+            let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
+            text!["\n", paint.cyan("→ "), tool, full(&arguments)]
+        };
+        calls.iter().map(call).collect()
+    };
     let (who, body) = match &item.body {
         ItemBody::Message { from, text, .. } => (describe::name(describe::author(from)), full(text)),
-        ItemBody::Turn { text, calls, .. } => {
-            let called = calls.iter().map(|call| {
-                let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
-                text!["\n", paint.cyan("→ "), tool, full(&arguments)]
-            });
-            ("says".to_owned(), std::iter::once(full(text)).chain(called).collect())
-        }
+        ItemBody::Turn { text, calls, .. } => ("says".to_owned(), text![full(text), called(calls)]),
         ItemBody::Output { tool, text, error, .. } => {
             let how = if *error { "failed" } else { "returned" };
             (format!("{} {how}", describe::name(tool)), full(text))
         }
-        ItemBody::SubCalls { calls, .. } => {
-            let called = calls.iter().map(|call| {
-                let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
-                text!["\n", paint.cyan("→ "), tool, full(&arguments)]
-            });
-            ("code calls".to_owned(), called.collect())
-        }
+        ItemBody::SubCalls { calls, .. } => ("code calls".to_owned(), called(calls)),
         ItemBody::SubOutput { tool, text, error, .. } => {
             let how = if *error { "failed" } else { "returned" };
             (format!("{} {how} to the code", describe::name(tool)), full(text))

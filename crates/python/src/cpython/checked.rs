@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::frame::MAX_REPLY_BYTES;
 use crate::interpreter::{MAX_CALL_BYTES, MAX_NEW_BYTES};
 use crate::progress::{Ended, Progress, PythonError};
 use crate::record::{Call, NewCall, Record};
@@ -13,7 +14,8 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Bytes of a reply at most, as JSON: its calls and what it waits for, and, where each character takes six bytes, what it
 /// printed, its value and its error.
 pub(crate) const fn max_reply_bytes(limits: &Limits) -> usize {
-    MAX_NEW_BYTES + (1 << 20) + 6 * (2 * limits.output_bytes + MAX_ERROR_BYTES)
+    let most = MAX_NEW_BYTES + (1 << 20) + 6 * (2 * limits.output_bytes + MAX_ERROR_BYTES);
+    if most < MAX_REPLY_BYTES { most } else { MAX_REPLY_BYTES }
 }
 
 /// What is wrong with what a run is said to have come to, if anything is.

@@ -152,23 +152,20 @@ impl<'a> Host<'a> {
         Answer::Waits(waited)
     }
 
-    /// The same for code that has ended. What it reported may have told the time: it may report less than before.
-    pub(super) fn divergence_at_end(&self) -> Option<Progress> {
-        let left = self.record.calls.get(self.state.made as usize..)?;
-        let is_report = |call: &Call| matches!(call, Call::Emit { .. });
-        if left.iter().all(is_report) { None } else { self.divergence(None) }
+    /// The first call on record that the code, which waits at this line, did not make before.
+    pub(super) fn divergence(&self, line: Option<u32>) -> Option<Progress> {
+        self.left_out(line, |_| true)
     }
 
-    /// The first call on record that the code did not make, if it makes no more before it waits or ends.
-    pub(super) fn divergence(&self, line: Option<u32>) -> Option<Progress> {
-        let expected = self.record.calls.get(self.state.made as usize)?;
-        Some(Progress::Diverged {
-            number: self.state.made,
-            line,
-            expected: expected.clone(),
-            found: None,
-            error: None,
-        })
+    /// The same for code that has ended. What it reported may have told the time: it may report less than before.
+    pub(super) fn divergence_at_end(&self) -> Option<Progress> {
+        self.left_out(None, |call| !matches!(call, Call::Emit { .. }))
+    }
+
+    fn left_out(&self, line: Option<u32>, counts: impl Fn(&Call) -> bool) -> Option<Progress> {
+        let mut left = (self.state.made..).zip(self.record.calls.get(self.state.made as usize..)?);
+        let (number, expected) = left.find(|(_, call)| counts(call))?;
+        Some(Progress::Diverged { number, line, expected: expected.clone(), found: None, error: None })
     }
 
     /// Whether the code can be given another outcome.

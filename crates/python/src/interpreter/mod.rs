@@ -13,6 +13,7 @@ pub(crate) use functions::MAX_CALL_BYTES;
 pub(crate) use host::MAX_NEW_BYTES;
 pub use snapshot::MAX_SNAPSHOT_BYTES;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -242,6 +243,9 @@ impl Run<'_> {
         if let Some(divergence) = self.host.divergence(line) {
             return divergence;
         }
+        // Code may wait for the same at many places.
+        let mut seen = BTreeSet::new();
+        let awaits: Vec<_> = awaits.into_iter().filter(|group| seen.insert(group.clone())).collect();
         let calls = std::mem::take(&mut self.host.new);
         let held = Held {
             state: std::mem::take(&mut self.host.state),

@@ -123,7 +123,7 @@ async fn code_sees_no_device() {
                 def kind(path):\n  mode = os.stat(path).st_mode\n  return stat.S_ISREG(mode) or stat.S_ISDIR(mode)\n\
                 print(open(os.devnull, 'w').write('x'))\n\
                 print([path for path in ['/', '/tmp', '/dev', *('/dev/' + name for name in os.listdir('/dev'))] if not kind(path)])\n\
-                print([number for number in range(64) if os.path.exists('/tmp') and device(number)])";
+                print([number for number in range(64) if device(number)])";
     let device = "import os, stat\n\
                   def device(number):\n  try:\n    mode = os.fstat(number).st_mode\n  except OSError:\n    return False\n  \
                   return stat.S_ISCHR(mode) or stat.S_ISBLK(mode)\n";

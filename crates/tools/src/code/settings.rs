@@ -3,7 +3,12 @@
 use std::path::PathBuf;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, Unexpected},
+};
+
+use crate::CodeCalls;
 
 /// When the state of code that waits is kept. What the code does is the same in all cases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -39,11 +44,22 @@ pub struct PythonSettings {
     /// How much of what it prints is kept, in KiB.
     pub output_kib: usize,
     /// How many calls it may make: forks, questions, tools, reports. At most 1,000.
+    #[serde(deserialize_with = "at_most")]
     pub calls: u32,
     /// How many processes run code at once.
     pub concurrency: usize,
     /// When the state of code is kept while it waits, so that it need not run again from its top.
     pub snapshots: Snapshots,
+}
+
+/// As many calls as the engine makes for one code.
+fn at_most<'de, D: Deserializer<'de>>(from: D) -> Result<u32, D::Error> {
+    let calls = u32::deserialize(from)?;
+    if calls <= u32::from(CodeCalls::MOST) {
+        return Ok(calls);
+    }
+    let expected = format!("at most {}", CodeCalls::MOST);
+    Err(D::Error::invalid_value(Unexpected::Unsigned(calls.into()), &&*expected))
 }
 
 /// What runs Python.

@@ -64,6 +64,13 @@ impl Run<'_> {
         self.inbox.will_pause(self.control.is_paused()) || self.inbox.posts().iter().any(is_meant)
     }
 
+    /// Whether an unread intervention is of this kind.
+    pub(in crate::run) fn has_intervention(&self, wanted: Action) -> bool {
+        let is_wanted =
+            |post: &Post| matches!(post.body, PostBody::Intervention { action, .. } if action == wanted);
+        self.inbox.posts().iter().any(is_wanted)
+    }
+
     /// Gives the open calls outputs and cancels these open tasks, in one commit.
     pub(in crate::run) async fn cancel_work(&mut self, how: &CancelScope, tasks: Vec<Task>) -> Result<()> {
         let mut writes = Vec::new();

@@ -38,6 +38,12 @@ impl Order {
         }
     }
 
+    /// A call that was registered is in progress no more, and has no outcome here.
+    pub(in crate::run) fn dropped(&mut self, index: usize) {
+        self.under_way.remove(&index);
+        self.asking.remove(&index);
+    }
+
     /// Registers the outcome of a call and returns the outcomes that can be settled now.
     pub(in crate::run) fn ended(
         &mut self,
@@ -45,8 +51,7 @@ impl Order {
         index: usize,
         came: CallOutcome,
     ) -> Vec<(usize, CallOutcome)> {
-        self.under_way.remove(&index);
-        self.asking.remove(&index);
+        self.dropped(index);
         self.held.insert(index, came);
         self.free(calls)
     }
@@ -67,9 +72,7 @@ impl Order {
                 CallOutcome::CallResult(Ok(Outcome::Delegate(_))) => same(),
                 CallOutcome::CallResult(Ok(Outcome::Ask(_))) => same() || asked(),
                 CallOutcome::Held(_) => asked(),
-                CallOutcome::CallResult(_) => {
-                    came.is_answer() && (!self.under_way.is_empty() || calls.have_new())
-                }
+                CallOutcome::CallResult(_) => came.is_answer() && !self.under_way.is_empty(),
             }
         };
         let (held, free) =
@@ -122,8 +125,7 @@ mod tests {
         let mut order = Order::default();
         let begun = ended.iter().filter(|(_, came)| !matches!(came, CallOutcome::Held(_)));
         begun.for_each(|(index, _)| order.begun(*index, calls[*index].tool.starts_with("ask_")));
-        let mut calls = Calls::of(calls);
-        calls.take_new(usize::MAX);
+        let calls = Calls::of(calls);
         let settle = |(index, came)| order.ended(&calls, index, came).into_iter().map(|(at, _)| at).collect();
         ended.into_iter().map(settle).collect()
     }
@@ -156,14 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn a_final_answer_waits_for_calls_that_were_not_begun() {
+    fn a_final_answer_is_settled_once_the_last_call_is_found_to_be_refused() {
         let turn = calls(&["final_answer", "look"]);
-        let (mut calls, mut order) = (Calls::of(&turn), Order::default());
-        assert_eq!(calls.take_new(1), [0]);
+        let (calls, mut order) = (Calls::of(&turn), Order::default());
         order.begun(0, false);
+        order.begun(1, false);
         assert!(order.ended(&calls, 0, answers()).is_empty());
-        assert_eq!(calls.take_new(1), [1]);
-        // It is refused, and so never in progress.
+        order.dropped(1);
         assert_eq!(order.free(&calls).len(), 1);
     }
 

@@ -49,7 +49,10 @@ impl Run<'_> {
                 }
                 Action::Retry if is_stopped => {}
                 Action::Retry if stays_paused => continue,
-                Action::Retry => self.retry_failed_run().await?,
+                Action::Retry => {
+                    self.retry_failed_run().await?;
+                    self.hurry_code();
+                }
                 // `receive` reads its text as a message.
                 Action::Modify => {
                     self.control.hurry();

@@ -66,6 +66,11 @@ impl Inbox {
         self.taken(posts)
     }
 
+    /// The first post that a call waits for.
+    pub(in crate::run) fn reply(&self, call: CallId) -> Option<&Post> {
+        self.posts.iter().find(|post| post.body.call() == Some(call))
+    }
+
     /// Takes the first post that a call waits for.
     pub(in crate::run) fn take_reply(&mut self, call: CallId) -> Option<Taken> {
         let at = self.posts.iter().position(|post| post.body.call() == Some(call))?;

@@ -80,15 +80,23 @@ impl Run<'_> {
     }
 
     /// Gives the posts in the inbox to the calls that wait for them. Returns the calls that a person allowed
-    /// to begin, or to begin again.
-    pub(in crate::run) async fn take_posts(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
+    /// to begin, or to begin again: at most `places`, and what a person said of the others stays unread.
+    pub(in crate::run) async fn take_posts(
+        &mut self,
+        calls: &Calls<'_>,
+        places: usize,
+    ) -> Result<Vec<CallId>> {
         self.expire_overdue(calls).await?;
         self.resolve_granted(calls).await?;
-        self.take_replies(calls).await
+        self.take_replies(calls, places).await
     }
 
     /// The same without closing questions: the store refuses that if a person answers at the same moment.
-    pub(in crate::run) async fn take_replies(&mut self, calls: &Calls<'_>) -> Result<Vec<CallId>> {
+    pub(in crate::run) async fn take_replies(
+        &mut self,
+        calls: &Calls<'_>,
+        places: usize,
+    ) -> Result<Vec<CallId>> {
         let mut begun = Vec::new();
         for (index, call) in calls.iter().enumerate() {
             let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };
@@ -106,12 +114,18 @@ impl Run<'_> {
                 Wait::Question(asked) => Some(asked),
                 Wait::Task { .. } | Wait::Join { .. } => None,
             };
+            let Some(post) = self.inbox.reply(call.id) else { continue };
+            let reply = reply_of(call, asked.as_ref(), post);
+            // Its intent is written when it begins, and not before.
+            if matches!(reply, Reply::Begin(_)) && begun.len() >= places {
+                continue;
+            }
             let Some(Taken { post, consume }) = self.inbox.take_reply(call.id) else { continue };
             let mut writes = vec![consume];
             // The wake-up for the question's expiry is no longer needed.
             let limit = asked.as_ref().and_then(|asked| asked.due);
             writes.extend(limit.map(|(_, wakeup)| Write::ConsumeWakeup(wakeup)));
-            match reply_of(call, asked.as_ref(), &post) {
+            match reply {
                 Reply::Output(output) => self.finish(calls, index, output, writes).await?,
                 Reply::Instead(output) => {
                     let error = calls.maker(index).is_some();

@@ -19,6 +19,8 @@ pub(in crate::run) struct Calls<'t> {
     next: usize,
     /// Those that are begun once more, since a person has allowed it.
     again: Vec<usize>,
+    /// Those that begin once there is a place for them.
+    put_off: Vec<usize>,
 }
 
 /// A call that code has made.
@@ -57,7 +59,14 @@ impl CodeWait {
 impl<'t> Calls<'t> {
     /// The calls of a turn.
     pub(in crate::run) fn of(turn: &'t [ToolCall]) -> Self {
-        Self { turn, sub_calls: Vec::new(), code: BTreeMap::new(), next: 0, again: Vec::new() }
+        Self {
+            turn,
+            sub_calls: Vec::new(),
+            code: BTreeMap::new(),
+            next: 0,
+            again: Vec::new(),
+            put_off: Vec::new(),
+        }
     }
 
     /// The calls of the turn.
@@ -150,17 +159,19 @@ impl<'t> Calls<'t> {
         self.again.extend(again);
     }
 
-    /// At most so many of the calls that were not begun, once each, after those that are begun once more.
-    pub(in crate::run) fn take_new(&mut self, most: usize) -> Vec<usize> {
-        let again: Vec<usize> = self.again.drain(..self.again.len().min(most)).collect();
-        let new = self.next..self.len().min(self.next.saturating_add(most - again.len()));
+    /// The calls that were not looked at, once each, after those that are begun once more and those that were put off, as
+    /// many as there are places for.
+    pub(in crate::run) fn take_new(&mut self, places: usize) -> Vec<usize> {
+        let again = std::mem::take(&mut self.again);
+        let fit = places.saturating_sub(again.len()).min(self.put_off.len());
+        let new = self.next..self.len();
         self.next = new.end;
-        again.into_iter().chain(new).collect()
+        again.into_iter().chain(self.put_off.drain(..fit)).chain(new).collect()
     }
 
-    /// Whether some were not begun.
-    pub(in crate::run) fn have_new(&self) -> bool {
-        !self.again.is_empty() || self.next < self.len()
+    /// There is no place for this call now.
+    pub(in crate::run) fn put_off(&mut self, index: usize) {
+        self.put_off.push(index);
     }
 
     /// The calls whose code can go on at this moment, since what it waits for is answered, once each.

@@ -4,9 +4,10 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError};
-use entourage_types::{Action, CallId, Post, PostBody, ResultSource, Step, StepStatus, Time, WakeupId};
+use entourage_types::{Action, CallId, ResultSource, Step, StepStatus, Time, WakeupId};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::run::{
     Interrupt, Result, Run, check_lease,
@@ -16,8 +17,8 @@ use crate::run::{
     tools::execute::{CallResult, beside_others, run_tool},
 };
 
-/// The most calls of a turn and of its code that run at once. The others begin as these end, so that a person who pauses
-/// the agent meets few that have begun.
+/// The most calls of a turn and of its code that run at once. The others begin as these end, so that few of the calls of
+/// code have begun when a person pauses the agent.
 const AT_ONCE: usize = 16;
 
 /// Running calls, as part of the activation: they end with it. An error once this node may begin no more.
@@ -70,26 +71,22 @@ impl Running {
 impl Run<'_> {
     /// Makes calls until each has its output or waits.
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
-        let mut begun = self.take_posts(calls).await?;
+        // Code hears of what has come between its calls.
+        let mut begun =
+            if calls.have_code() { Vec::new() } else { self.take_posts(calls, usize::MAX).await? };
         let (mut running, mut order) = (Running::new(), Order::default());
-        if self.control.is_hurried() {
-            self.hurry_code(calls);
-        }
         let (cancel, woken) = (self.control.cancel().clone(), Arc::clone(self.control.woken()));
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
-            let any_runs = !running.calls.is_empty();
-            if ended.is_none() && self.hear(calls, &mut begun, any_runs).await? == Heard::GoOn {
-                self.begin_calls(calls, &begun, &mut running, &mut order).await?;
-                for (index, came) in order.free(calls) {
-                    self.settle(calls, index, came).await?;
+            if ended.is_none() {
+                // No intent is written of a call that does not start.
+                self.stop_if(&cancel).await?;
+                if self.hear(calls, &mut begun, &mut running).await? == Heard::GoOn {
+                    self.begin_calls(calls, &begun, &mut running, &mut order).await?;
                 }
                 // None may start once a caller was informed that the agent ends.
-                if cancel.is_cancelled() {
-                    self.flush().await?;
-                    return Err(Interrupt::Stopping);
-                }
+                self.stop_if(&cancel).await?;
             }
             let ended = ended.map(Some).or_else(|| running.calls.next().now_or_never());
             let ran = match ended {
@@ -147,39 +144,51 @@ impl Run<'_> {
         if calls.have_code() { self.steps.dues().into_iter().find(later).map(|(due, _)| due) } else { None }
     }
 
-    /// Gives what has arrived since to the calls that wait for it, and applies what a person did, unless calls run.
+    async fn stop_if(&mut self, cancel: &CancellationToken) -> Result<()> {
+        if cancel.is_cancelled() {
+            self.flush().await?;
+            return Err(Interrupt::Stopping);
+        }
+        Ok(())
+    }
+
+    /// Gives what has arrived since to the calls that wait for it, and applies what a person did, unless that waits for the
+    /// calls in progress.
     async fn hear(
         &mut self,
         calls: &mut Calls<'_>,
         begun: &mut Vec<CallId>,
-        any_runs: bool,
+        running: &mut Running,
     ) -> Result<Heard> {
         // Only code can go on for long without an end of the turn.
         if !calls.have_code() {
             return Ok(Heard::GoOn);
         }
+        let any_runs = !running.calls.is_empty();
         self.refresh().await?;
-        let (holds, retries) = (self.is_intervened(), self.inbox.posts().iter().any(is_retry));
+        let (holds, retries) = (self.is_intervened(), self.has_intervention(Action::Retry));
         if any_runs && holds {
             return Ok(Heard::Hold);
         }
-        if !any_runs && (holds || retries) {
+        if holds || retries && !(any_runs && self.has_intervention(Action::Pause)) {
             self.flush().await?;
             self.apply_interventions().await?;
             if retries {
-                self.hurry_code(calls);
+                calls.hurry();
             }
         }
+        let places = running.places.available_permits();
         let begins = match any_runs {
-            true => self.take_replies(calls).await?,
-            false => self.take_posts(calls).await?,
+            true => self.take_replies(calls, places).await?,
+            false => self.take_posts(calls, places).await?,
         };
         calls.begin_again(&begins);
         begun.extend(begins);
         Ok(Heard::GoOn)
     }
 
-    /// Starts the calls that have not begun, and the code that can go on, until there is no more of either.
+    /// Starts the calls that have not begun, as far as there are places, and the code that can go on, until there is no
+    /// more of either.
     async fn begin_calls(
         &mut self,
         calls: &mut Calls<'_>,
@@ -189,14 +198,18 @@ impl Run<'_> {
     ) -> Result<()> {
         loop {
             let new = calls.take_new(running.places.available_permits());
-            let was_last = new.is_empty();
             let mut next: Vec<usize> =
                 new.into_iter().filter(|index| !calls.has_waiting_code(*index)).collect();
+            // The intents of these are on record: they have the first places.
+            next.sort_by_key(|index| !begun.contains(&calls[*index].id));
             next.extend(calls.take_ready(self.moment(), |call| self.steps.is_answered(call)));
-            if next.is_empty() && was_last {
+            if next.is_empty() {
                 return Ok(());
             }
             self.dispatch(calls, &next, begun, (running, order)).await?;
+            for (index, came) in order.free(calls) {
+                self.settle(calls, index, came).await?;
+            }
         }
     }
 
@@ -214,8 +227,9 @@ impl Run<'_> {
         let new = which.iter().map(|index| &calls[*index]).filter(|call| self.steps.of_call(call).is_none());
         let addresses = new.filter_map(|call| offer.find(&call.tool)?.tool.address(&call.arguments));
         let invented = Readings::of(self).invented(addresses.collect()).await?;
-        let (mut ready, mut intents) = (Vec::new(), Vec::new());
+        let (mut ready, mut intents, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for &index in which {
+            order.dropped(index);
             let call = &calls[index];
             let before = self.steps.of_call(call).map(Step::status);
             if (matches!(before, Some(StepStatus::Done | StepStatus::Open)) && !self.has_waited(call))
@@ -239,18 +253,22 @@ impl Run<'_> {
             if before.is_none()
                 && let Some(hold) = self.needs_approval_for(offered, call, &invented).await?
             {
-                for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
-                    self.settle(calls, index, came).await?;
-                }
+                held.push((index, hold));
+                continue;
+            }
+            // A call that waits for a place counts as in progress, so that later calls keep their order
+            // behind it.
+            order.begun(index, offered.tool.source() == ResultSource::Person);
+            // Code has places of its own.
+            let runs_code = !offered.tool.comes_with().is_empty();
+            let place = Arc::clone(&running.places).try_acquire_owned().ok().filter(|_| !runs_code);
+            if place.is_none() && !runs_code {
+                calls.put_off(index);
                 continue;
             }
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.started(call, None, at)));
             }
-            // Code has places of its own, and a call that waits for one counts as in progress.
-            let runs_code = !offered.tool.comes_with().is_empty();
-            let place = if runs_code { None } else { Arc::clone(&running.places).try_acquire_owned().ok() };
-            order.begun(index, offered.tool.source() == ResultSource::Person);
             let mut sub_calls = self.sub_calls_on_record(calls, index);
             sub_calls.snapshot = self.snapshot(call.id).await?;
             if !sub_calls.outputs.is_empty() {
@@ -259,6 +277,11 @@ impl Run<'_> {
             let cut_off = calls.begin(index);
             let context = Context { sub_calls, ..self.context(&calls[index], effect, at) };
             ready.push((index, Arc::clone(&offered.tool), context, arguments, (cut_off, place)));
+        }
+        for (index, hold) in held {
+            for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
+                self.settle(calls, index, came).await?;
+            }
         }
         if !intents.is_empty() {
             self.commit(intents).await?;
@@ -302,11 +325,6 @@ impl Run<'_> {
         running.calls.extend(begun);
         Ok(())
     }
-}
-
-/// Whether a person wants what is tried again to be tried now.
-fn is_retry(post: &Post) -> bool {
-    matches!(post.body, PostBody::Intervention { action: Action::Retry, .. })
 }
 
 #[cfg(test)]

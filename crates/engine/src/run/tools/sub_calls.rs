@@ -28,7 +28,7 @@ const NOT_AWAITED: &str = "the code ended without waiting for it";
 /// work.
 const MOST_ARGUMENTS: usize = 8 << 20;
 
-/// The same in a session that keeps as much as it may.
+/// The same each time that it waits, in a session that keeps as much as it may.
 const MOST_OF_FULL: usize = 64 << 10;
 
 /// When code is run again that could have gone on, had what runs it been there. The code has lost nothing meanwhile, so
@@ -95,19 +95,15 @@ impl Run<'_> {
         let before = calls.made_by(index).count();
         let all = before + new.len();
         let waits_for_none = |group: &Vec<usize>| group.iter().all(|number| calls.was_given(index, *number));
-        let most = if self.transcript.is_full() { MOST_OF_FULL } else { MOST_ARGUMENTS };
         let given: usize = new.iter().map(|call| of_value(&call.arguments)).sum();
-        let given_before: usize = match self.transcript.is_full() {
-            // What it gave before the session was full has its place.
-            true => 0,
-            false => calls.made_by(index).map(|call| of_value(&call.arguments)).sum(),
-        };
+        let at_once = if self.transcript.is_full() { MOST_OF_FULL } else { MOST_ARGUMENTS };
+        let given_before: usize = calls.made_by(index).map(|call| of_value(&call.arguments)).sum();
         let wrong = if calls.maker(index).is_some() {
             Some("code cannot run a tool that runs code itself".to_owned())
         } else if all > usize::from(CodeCalls::MOST) {
             Some(format!("the code makes more than {} calls: do less in one call", CodeCalls::MOST))
-        } else if given_before + given > most {
-            let most = most >> 10;
+        } else if given > at_once || given_before + given > MOST_ARGUMENTS {
+            let most = at_once >> 10;
             Some(format!(
                 "the code gives its calls more than {most} KiB of arguments: have agents read long texts themselves"
             ))
@@ -197,24 +193,24 @@ impl Run<'_> {
         self.steps.get(&StepKey::Tool(call))?.code_retry()
     }
 
-    /// Has code that is to be run again be run now, in the commit that consumes what a person asked for: another process
-    /// does it if this one ends before.
-    pub(in crate::run) fn hurry_code(&mut self, calls: &mut Calls<'_>) {
+    /// Has code that is to be run again be due now, in the commit that consumes what a person asked for: another process
+    /// runs it if this one ends before.
+    pub(in crate::run) fn hurry_code(&mut self) {
         let at = self.engine.now();
-        for call in calls.turn() {
-            let Some(step) = self.steps.of_call(call) else { continue };
-            let (Some(Wait::SubCalls { groups, snapshot, .. }), Some(retry)) =
-                (step.wait(), step.code_retry())
-            else {
-                continue;
-            };
-            let (groups, retry) = (groups.clone(), Some(CodeRetry { due: at, ..retry.clone() }));
-            let state = StepState::Open(Wait::SubCalls { groups, snapshot: *snapshot, retry });
-            let step = self.steps.row(StepKey::Tool(call.id), state, at);
+        let hurried = |step: &Step| match (&step.state, step.code_retry()) {
+            (StepState::Open(Wait::SubCalls { groups, snapshot, .. }), Some(retry)) => {
+                let (groups, snapshot) = (groups.clone(), *snapshot);
+                let retry = Some(CodeRetry { due: at, ..retry.clone() });
+                Some((step.key.clone(), StepState::Open(Wait::SubCalls { groups, snapshot, retry })))
+            }
+            _ => None,
+        };
+        let hurried: Vec<_> = self.steps.iter().filter_map(hurried).collect();
+        for (key, state) in hurried {
+            let step = self.steps.row(key, state, at);
             self.steps.committed([step.clone()]);
             self.batch.push(Write::Step(step));
         }
-        calls.hurry();
     }
 
     /// Commits the output of a call that the code of the call `of` made, with these writes.

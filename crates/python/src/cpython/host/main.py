@@ -7,9 +7,9 @@ def main():
     null = os.open("/tmp/null", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.unlink("/tmp/null")
 
-    def send(reply):
-        data = json.dumps(reply, ensure_ascii=False).encode("utf-8", "replace")
-        if len(data) > MAX_REPLY_BYTES:
+    def send(reply, most=MAX_REPLY_BYTES):
+        data = json.dumps(reply, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        if len(data) > most:
             data = json.dumps({"TooLarge": len(data)}).encode()
         data = len(data).to_bytes(4, "little") + bytes(4) + data
         while data:

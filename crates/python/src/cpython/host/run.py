@@ -149,16 +149,21 @@ class Run:
         diverged = {"number": number, "line": line, "expected": expected, "found": found, "error": error}
         self.ran({"diverged": diverged})
 
+    def left_out(self, line, counts, error=None):
+        for number, call in enumerate(self.record["calls"][len(self.made) :], len(self.made)):
+            if counts(call):
+                self.diverge(number, line, call, None, error)
+
     def block(self, awaits, line):
-        if len(self.made) < len(self.record["calls"]):
-            self.diverge(len(self.made), line, self.record["calls"][len(self.made)], None)
-        self.ran({"blocked": {"calls": self.new, "awaits": awaits}})
+        self.left_out(line, lambda _: True)
+        # Code may wait for the same at many places.
+        groups = list(dict.fromkeys(tuple(group) for group in awaits))
+        self.ran({"blocked": {"calls": self.new, "awaits": groups}})
 
     def end(self, value=None, error=None, is_limit=False):
-        left = self.record["calls"][len(self.made) :]
-        # What it reported may have told the time: it may report less than before.
-        if not is_limit and any(call["call"] != "emit" for call in left):
-            self.diverge(len(self.made), None, left[0], None, error)
+        if not is_limit:
+            # What it reported may have told the time: it may report less than before.
+            self.left_out(None, lambda call: call["call"] != "emit", error)
         truncated, limit = self.printed.truncated, self.limits["output_bytes"]
         if value is not None:
             truncated = truncated or len(value.encode("utf-8", "replace")) > limit
@@ -170,7 +175,8 @@ class Run:
 
     def ran(self, progress):
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
-        self.send({"Ran": {"progress": progress, "spent": True}})
+        most = MAX_NEW_BYTES + (1 << 20) + 6 * (2 * self.limits["output_bytes"] + MAX_ERROR_BYTES)
+        self.send({"Ran": {"progress": progress, "spent": True}}, min(most, MAX_REPLY_BYTES))
         os._exit(0)
 
     def fail(self, error):
