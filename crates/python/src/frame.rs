@@ -29,6 +29,8 @@ pub(crate) struct Request<'a> {
     /// Where calls are whose values the code awaits: the line, from 1, and the byte within it, from 0. For CPython, whose
     /// process finds them before it hands this on; the built-in interpreter finds them itself.
     pub(crate) awaited: Vec<(u32, u32)>,
+    /// Bytes of the reply at most.
+    pub(crate) most: usize,
 }
 
 /// What the child tells. The snapshot is beside it.

@@ -13,7 +13,8 @@ use entourage_store::{Error, Result};
 
 /// How long the lock of a process that has ended is waited for.
 const ENDED: Duration = Duration::from_secs(2);
-/// The same of one that is there, as one is that was killed and that its parent has not waited for.
+/// How long the lock of a process that still exists is waited for: one that was killed exists until its parent has waited
+/// for it.
 const THERE: Duration = Duration::from_millis(50);
 /// The pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -21,8 +21,8 @@ impl Client {
     /// [`Error::NotFound`]; [`Error::Gone`] for a deleted agent; [`Error::Invalid`] if a text is missing;
     /// [`Error::NotNow`] if the agent's state does not allow the action, such as a retry of what did not
     /// fail, or a resume of what is not paused, or if its inbox is full. A stop, a resume, a retry and a deletion get
-    /// through; one that is in a full inbox already is returned instead of another one, and so many retries in turns with
-    /// stops are refused.
+    /// through; one that is in a full inbox already is returned instead of another one. Beyond a hundred unread retries
+    /// another one is refused.
     pub async fn intervene(&self, id: AgentId, action: Action, text: Option<&str>) -> Result<Intervention> {
         self.apply_intervention(id, action, text, None, None).await
     }

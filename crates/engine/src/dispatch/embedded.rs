@@ -148,7 +148,7 @@ impl Work for WakeupWork {
     async fn page(&self, until: Time, after: Option<Self::Cursor>) -> Result<Page<Self>> {
         let page = self.store.due(until, after, PAGE).await?;
         let next = page.last().map(order).filter(|_| page.len() == PAGE as usize);
-        // Hints of these may have been lost.
+        // Hints of these may have been lost; those that are not due yet cost an agent at work one look at its inbox.
         page.iter().for_each(|wakeup| self.engine.woken(wakeup.agent));
         let wakeups = page.into_iter().filter(|wakeup| !self.quarantined.contains(&wakeup.agent));
         let due = wakeups.map(|wakeup| {

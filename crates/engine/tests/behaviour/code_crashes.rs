@@ -6,7 +6,7 @@ use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::MemoryStore;
 use entourage_testkit::{PersonAction, Story, StoryOutcome, Witness, World, WorldBuilder};
 use entourage_tools::Effect;
-use entourage_types::{About, AgentId, Answer};
+use entourage_types::{About, AgentId, Answer, ApprovalRule};
 use serde_json::{Value, json};
 
 use crate::kit::{Code, CodeTool, Effects, Snapshots, TestTool, Waits, first_tools, one_kind};
@@ -159,6 +159,37 @@ async fn agents_that_code_leaves_are_deleted_whatever_crashes() {
     let (undisturbed, points) = survives_both_ways(story, &[1], 4).await;
     assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: did more of did A[]"));
     assert!(points >= 50, "{points}");
+}
+
+/// More agents than calls run at once, each of which a person approves; none ends before all of them wait.
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_a_person_approved_start_after_a_crash_though_none_of_them_ends() {
+    const FORKS: usize = 18;
+    fn forks_many(code: &mut Code) -> Result<String, Waits> {
+        let forked: Vec<usize> = (0..FORKS).map(|_| code.fork("ask someone")).collect();
+        forked.into_iter().try_for_each(|agent| code.wait(agent).map(drop))?;
+        Ok("all did".to_owned())
+    }
+    let world = |_: &Witness| {
+        let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("fork")]);
+        asking_agents(CodeTool::new(|code, _| forks_many(code)), &Snapshots::default()).kinds(kinds)
+    };
+    let waiting: Mutex<BTreeSet<(AgentId, AgentId)>> = Mutex::default();
+    let story = Story::new(["Go."], world).any_order().person(move |question| {
+        if question.about == About::Approval {
+            return PersonAction::Answer(Answer::Approve { arguments: None, always: true, digest: None });
+        }
+        let mut waiting = waiting.lock().unwrap();
+        waiting.insert((question.root, question.agent));
+        match waiting.iter().filter(|(root, _)| *root == question.root).count() {
+            FORKS => PersonAction::Answer(Answer::Text("yes".into())),
+            _ => PersonAction::Wait,
+        }
+    });
+    let undisturbed = story.run(1, &[]).await;
+    assert!(undisturbed.transcripts[0].iter().any(|line| line == "turn: all did[]"));
+    let points = story.survives([1], 31).await;
+    assert!(points >= 5, "{points}");
 }
 
 /// Forks an agent that waits for a person, looks, and asks: the person answers the agent only after that.

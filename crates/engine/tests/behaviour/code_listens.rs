@@ -1,26 +1,23 @@
 //! Code that makes one call after another hears what arrives meanwhile.
 
-use std::{
-    sync::{
-        Arc, OnceLock,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, OnceLock,
+    atomic::{AtomicUsize, Ordering},
 };
 
 use async_trait::async_trait;
 use entourage_engine::Client;
 use entourage_llm::{Message, Request, Script, ScriptedModel};
 use entourage_store::Page;
-use entourage_testkit::{World, plain};
+use entourage_testkit::{Faults, World, plain};
 use entourage_tools::{Caller, Context, Done, Effect, Error, Outcome, Tool};
 use entourage_types::{
-    Action, AgentId, Answer, ApprovalRule, Owner, QuestionStatus, Scope, Status, Step, ToolSpec, Verdict,
-    Wait, WaitingOn,
+    About, Action, AgentId, Answer, ApprovalRule, Question, Status, ToolSpec, Verdict, WaitingOn,
 };
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use crate::code_beside::output;
 use crate::kit::{Code, CodeTool, Effects, TestTool, Waits, WorldExt, eventually, first_tools, one_kind};
 
 /// How many calls the code makes if nothing keeps it from that.
@@ -97,7 +94,7 @@ fn ticks(code: &mut Code) -> Result<String, Waits> {
     Ok("done".to_owned())
 }
 
-fn decide(request: &Request) -> Script {
+pub(crate) fn decide(request: &Request) -> Script {
     match request.messages.last() {
         Some(Message::User(_)) => Script::call("code", json!({})),
         Some(Message::Output { text, .. }) => Script::text(text.clone()),
@@ -141,126 +138,6 @@ async fn a_pause_reaches_code_between_two_of_its_calls_and_it_goes_on_when_it_is
     assert_eq!(made.load(Ordering::SeqCst), TICKS);
     assert_eq!(world.audit().await, []);
     assert_eq!(world.inconsistencies().await, Vec::<String>::new());
-}
-
-/// A call that never ends.
-struct Hangs;
-
-#[async_trait]
-impl Tool for Hangs {
-    fn name(&self) -> &str {
-        "hang"
-    }
-
-    fn offer(&self, _: &Caller<'_>) -> Option<ToolSpec> {
-        Some(ToolSpec::new("hang", "Never returns.", json!({ "type": "object" })))
-    }
-
-    fn effect(&self) -> Effect {
-        Effect::Pure
-    }
-
-    async fn call(&self, _: &Context, _: Value) -> Result<Outcome, Error> {
-        std::future::pending().await
-    }
-}
-
-#[tokio::test]
-async fn an_answer_reaches_code_beside_a_call_that_does_not_end() {
-    let code = CodeTool::new(|code: &mut Code, _: &Value| {
-        let asked = code.call("ask_user", json!({ "question": "How long?" }));
-        let hangs = code.call("hang", json!({}));
-        code.first(&[asked, hangs]).map(|(_, output)| output.text)
-    });
-    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
-    let tools = first_tools().with(code).with(Hangs);
-    let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
-    let root = world.ask("Go.").await.id;
-    let asked = world.question(root).await;
-    // The activation that makes the calls goes on meanwhile.
-    let client = world.engine().client(Owner::local());
-    client.answer(asked.id, Answer::Text("enough".into())).await.unwrap();
-    assert_eq!(world.ended(root).await.status, Status::Succeeded);
-    let lines = plain(&client.items(root, 0, 1_000).await.unwrap());
-    assert!(lines.iter().any(|line| line == "output: enough"), "{lines:#?}");
-    assert_eq!(world.audit().await, []);
-}
-
-/// A world whose code makes these calls beside one that does not end, and returns what comes first of them.
-async fn beside_one_that_hangs(tool: &'static str, arguments: Value, effects: &Effects) -> (World, AgentId) {
-    let code = CodeTool::new(move |code: &mut Code, _: &Value| {
-        let all = [code.call("hang", json!({})), code.call(tool, arguments.clone())];
-        code.first(&all).map(|(_, output)| output.text)
-    });
-    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
-    let pay = TestTool::new("pay", Effect::Unsafe, effects);
-    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("pay")]);
-    let tools = first_tools().with(code).with(Hangs).with(pay);
-    let world = World::builder(model).tools(tools).kinds(kinds).start().await;
-    let root = world.ask("Go.").await.id;
-    (world, root)
-}
-
-async fn output(world: &World, root: AgentId) -> String {
-    assert_eq!(world.ended(root).await.status, Status::Succeeded);
-    assert_eq!(world.audit().await, []);
-    let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
-    lines.into_iter().find(|line| line.starts_with("output")).unwrap()
-}
-
-#[tokio::test]
-async fn a_call_that_is_approved_begins_beside_one_that_does_not_end() {
-    let effects = Effects::default();
-    let (world, root) = beside_one_that_hangs("pay", json!({ "n": 1 }), &effects).await;
-    let asked = world.question(root).await;
-    assert_eq!(effects.per_call(), [0; 0]);
-    world.client().answer(asked.id, Verdict::Approve.into()).await.unwrap();
-    assert_eq!(output(&world, root).await, "output: pay: {\"n\":1}");
-    assert_eq!(effects.per_call(), [1]);
-}
-
-/// An approval and a pause that come together: the call begins when the agent is resumed, and once.
-#[tokio::test]
-async fn a_call_that_is_approved_during_a_pause_begins_after_it() {
-    let effects = Effects::default();
-    let (world, root) = beside_one_that_hangs("pay", json!({ "n": 1 }), &effects).await;
-    let (asked, client) = (world.question(root).await, world.client());
-    client.intervene(root, Action::Pause, None).await.unwrap();
-    client.answer(asked.id, Verdict::Approve.into()).await.unwrap();
-    for _ in 0..1_000 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(effects.per_call(), [0; 0]);
-    client.intervene(root, Action::Resume, None).await.unwrap();
-    assert_eq!(output(&world, root).await, "output: pay: {\"n\":1}");
-    assert_eq!(effects.per_call(), [1]);
-}
-
-/// As many calls that do not end as run at once, and one that a person must approve.
-#[tokio::test]
-async fn an_approval_is_asked_for_though_no_more_calls_can_begin() {
-    let code = CodeTool::new(|code: &mut Code, _: &Value| {
-        for _ in 0..40 {
-            code.call("hang", json!({}));
-        }
-        let asked = code.call("pay", json!({ "n": 1 }));
-        code.wait(asked).map(|output| output.text)
-    });
-    let model = ScriptedModel::deciding(|request| Some(Ok(decide(request))));
-    let effects = Effects::default();
-    let pay = TestTool::new("pay", Effect::Unsafe, &effects);
-    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("pay")]);
-    let world = World::builder(model)
-        .tools(first_tools().with(code).with(Hangs).with(pay))
-        .kinds(kinds)
-        .start()
-        .await;
-    let root = world.ask("Go.").await.id;
-    let asked = world.question(root).await;
-    world.client().answer(asked.id, Answer::Reject { reason: None }).await.unwrap();
-    let said = output(&world, root).await;
-    assert!(said.starts_with("output: The user rejected the call"), "{said}");
-    assert_eq!(effects.per_call(), [0; 0]);
 }
 
 /// Calls with an effect that end when they are let go.
@@ -326,35 +203,39 @@ async fn approved_calls_that_have_not_begun_at_a_pause_begin_after_it_and_none_i
     assert_eq!(questions().await.len(), CALLS, "nobody is asked whether a call happened");
 }
 
+/// A model makes more calls in a turn than run at once, a person approves all of them, and the process ends: only those
+/// that had begun are in doubt.
 #[tokio::test]
-async fn a_wait_of_code_ends_at_its_time_beside_a_call_that_does_not_end() {
-    let (world, root) = beside_one_that_hangs("wait", json!({ "seconds": 60 }), &Effects::default()).await;
-    let steps = async || match world.client().runs(root, Page::default()).await.unwrap().first() {
-        Some(run) => world.store().steps(&Scope::All, run.id).await.unwrap(),
-        None => Vec::new(),
-    };
-    let waits = |steps: &Vec<Step>| steps.iter().any(|step| matches!(step.wait(), Some(Wait::Until { .. })));
-    eventually("it waits", steps, waits).await;
-    world.clock().advance(Duration::from_secs(60));
-    assert_eq!(output(&world, root).await, "output: The time has passed.");
-}
-
-/// Neither waits for the end of the call.
-#[tokio::test]
-async fn a_stop_and_a_new_instruction_end_code_beside_a_call_that_does_not_end() {
-    for action in [Action::Stop, Action::Modify] {
-        let (world, root) =
-            beside_one_that_hangs("ask_user", json!({ "question": "?" }), &Effects::default()).await;
-        world.question(root).await;
-        let text = (action == Action::Modify).then_some("Say hello.");
-        world.engine().client(Owner::local()).intervene(root, action, text).await.unwrap();
-        let lines = async || plain(&world.client().items(root, 0, 1_000).await.unwrap());
-        let has_ended =
-            |lines: &Vec<String>| lines.iter().any(|line| line.starts_with("output!: not answered"));
-        eventually("its call has an output", lines, has_ended).await;
-        let questions = world.client().questions(Some(root), None, Page::all()).await.unwrap();
-        assert_eq!(questions[0].status, QuestionStatus::Expired, "{action:?}");
+async fn approved_calls_of_a_turn_that_have_not_begun_are_not_in_doubt_after_a_crash() {
+    const CALLS: usize = 40;
+    let turn = (0..CALLS).fold(Script::text(""), |turn, _| turn.and_call("send", json!({})));
+    let model = ScriptedModel::new([turn, Script::text("Sent.")]);
+    let (gate, begun) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
+    let gated = Gated { gate: Arc::clone(&gate), begun: Arc::clone(&begun) };
+    let kinds = one_kind(|kind| kind.approval = vec![ApprovalRule::of("send")]);
+    let world = World::builder(model).tools(first_tools().with(gated)).kinds(kinds).start().await;
+    let agent = world.ask("Go.").await;
+    let questions =
+        async |world: &World| world.client().questions(Some(agent.root), None, Page::all()).await.unwrap();
+    let asked = async || questions(&world).await;
+    let first = eventually("all are asked for", asked, |all| all.len() == CALLS).await.remove(0);
+    world.asleep(&agent).await;
+    let always = Answer::Approve { arguments: None, always: true, digest: None };
+    world.client().answer(first.id, always).await.unwrap();
+    let count = async || begun.load(Ordering::SeqCst);
+    eventually("as many begin as may", count, |begun| *begun == 16).await;
+    let world = world.restart(Faults::default()).await;
+    gate.add_permits(2 * CALLS);
+    let asked = async || questions(&world).await;
+    let in_doubt = |all: &[Question]| all.iter().filter(|asked| asked.about == About::Doubt).count();
+    let open = eventually("those that had begun are in doubt", asked, |all| in_doubt(all) == 16).await;
+    for question in open.iter().filter(|asked| asked.about == About::Doubt) {
+        world.client().answer(question.id, Answer::Retry).await.unwrap();
     }
+    assert_eq!(world.ended(agent.id).await.status, Status::Succeeded);
+    assert_eq!(in_doubt(&questions(&world).await), 16);
+    assert_eq!(begun.load(Ordering::SeqCst), CALLS + 16);
+    assert_eq!(world.audit().await, []);
 }
 
 /// Of many calls that code makes at once, those that have not begun when a person pauses begin when the agent is resumed.
@@ -395,10 +276,10 @@ async fn an_answer_waits_for_calls_of_its_turn_that_have_not_begun() {
     let world = World::builder(model).tools(tools).kinds(one_kind(|_| {})).start().await;
     let root = world.ask("Go.").await.id;
     let asked = world.question(root).await;
-    assert_eq!(effects.per_call(), [1; 29]);
     world.client().answer(asked.id, Answer::Text("yes".into())).await.unwrap();
     assert_eq!(world.ended(root).await.status, Status::Succeeded);
     let lines = plain(&world.client().items(root, 0, 1_000).await.unwrap());
+    assert_eq!(effects.per_call(), [1; 29]);
     assert!(lines[2].starts_with("output!: ") && lines[2].contains("asks"), "it is refused: {lines:#?}");
     assert_eq!(lines[32..], ["output: yes", "turn: It is.[]"]);
     assert_eq!(world.audit().await, []);

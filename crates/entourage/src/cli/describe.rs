@@ -270,9 +270,13 @@ pub(crate) fn author(author: &Author) -> &str {
     }
 }
 
-/// Arguments, or another value, in a form that people read: a text of several lines as lines, which are indented so that
-/// none passes for the next argument.
+/// Arguments, or another value, in a form that people read, and in which a text is one line.
 pub(crate) fn arguments(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string())
+}
+
+/// Arguments with a text of several lines as lines, which are indented so that none passes for the next argument.
+pub(crate) fn arguments_in_lines(value: &Value) -> String {
     let lines = |value: &Value| match value.as_str() {
         Some(text) if text.contains('\n') => {
             Some(text.lines().map(|line| format!("\n    {line}")).collect::<String>())
@@ -287,7 +291,7 @@ pub(crate) fn arguments(value: &Value) -> String {
             };
             entries.iter().map(entry).collect::<Vec<_>>().join("\n")
         }
-        _ => serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()),
+        _ => arguments(value),
     }
 }
 
@@ -328,4 +332,17 @@ pub(crate) fn branches<T>(agents: &[T], id: impl Fn(&T) -> (AgentId, Option<Agen
 /// An agent's place, for [`branches`].
 pub(crate) fn place(agent: &Agent) -> (AgentId, Option<AgentId>) {
     (agent.id, agent.parent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_of_several_lines_is_shown_as_lines_that_pass_for_no_argument() {
+        let code = json!({ "code": "a = 1\n\"to\": \"you\"\n", "n": 1, "of": [{ "x": 2 }] });
+        let shown = "\"code\":\n    a = 1\n    \"to\": \"you\"\n\"n\": 1\n\"of\": [{\"x\":2}]";
+        assert_eq!(arguments_in_lines(&code), shown);
+        assert_eq!(arguments_in_lines(&json!({ "n": 1 })), "{\n  \"n\": 1\n}");
+    }
 }

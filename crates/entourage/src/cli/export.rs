@@ -58,7 +58,7 @@ fn head(agent: &Agent, is_at_work: bool) -> String {
 
 fn called(calls: &[ToolCall]) -> String {
     let call = |call: &ToolCall| {
-        let arguments = fenced(&describe::arguments(&call.arguments));
+        let arguments = fenced(&describe::arguments_in_lines(&call.arguments));
         format!("\nCalls `{}`:\n\n{arguments}\n", describe::name(&call.tool))
     };
     calls.iter().map(call).collect()

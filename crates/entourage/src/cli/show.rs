@@ -81,7 +81,8 @@ fn shown(item: &Item) -> Text {
     let full = |text: &str| margined(text, columns);
     let called = |calls: &[ToolCall]| -> Text {
         let call = |call: &ToolCall| {
-            let (tool, arguments) = (describe::name(&call.tool), describe::arguments(&call.arguments));
+            let (tool, arguments) =
+                (describe::name(&call.tool), describe::arguments_in_lines(&call.arguments));
             text!["\n", paint.cyan("→ "), tool, full(&arguments)]
         };
         calls.iter().map(call).collect()

@@ -293,25 +293,28 @@ pub(super) fn table<const CELLS: usize>(rows: Vec<[Text; CELLS]>) -> Vec<Text> {
     rows.into_iter().map(line).collect()
 }
 
-/// Breaks foreign text into rows of at most this many columns, between words where possible.
+/// Breaks foreign text into rows of at most this many columns, between words where possible. Rows of an indented line are
+/// indented as it is, so that none passes for another line.
 pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
     let Text(safe) = Text::from(foreign);
     let columns = columns.max(2);
     let mut rows = Vec::new();
     for line in safe.replace('\t', TAB).lines() {
-        let (mut row, mut width) = (String::new(), 0);
+        let (mut row, mut width, mut start) = (String::new(), 0, 0);
+        let blanks = line.chars().take_while(|sign| *sign == ' ').count();
+        let indented = " ".repeat(blanks.min((columns - 2) / 2));
         for word in line.split_word_bounds() {
-            if width > 0 && width + word.width() > columns {
-                rows.push(std::mem::take(&mut row).trim_end().to_owned());
-                width = 0;
+            if width > start && width + word.width() > columns {
+                rows.push(std::mem::replace(&mut row, indented.clone()).trim_end().to_owned());
+                (width, start) = (indented.len(), indented.len());
                 if word.trim().is_empty() {
                     continue;
                 }
             }
             for sign in word.graphemes(true) {
-                if width > 0 && width + sign.width() > columns {
-                    rows.push(std::mem::take(&mut row));
-                    width = 0;
+                if width > start && width + sign.width() > columns {
+                    rows.push(std::mem::replace(&mut row, indented.clone()));
+                    (width, start) = (indented.len(), indented.len());
                 }
                 row.push_str(sign);
                 width += sign.width();

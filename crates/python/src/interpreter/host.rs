@@ -162,6 +162,7 @@ impl<'a> Host<'a> {
         self.left_out(None, |call| !matches!(call, Call::Emit { .. }))
     }
 
+    /// The first call on record that the code did not make, of those that count.
     fn left_out(&self, line: Option<u32>, counts: impl Fn(&Call) -> bool) -> Option<Progress> {
         let mut left = (self.state.made..).zip(self.record.calls.get(self.state.made as usize..)?);
         let (number, expected) = left.find(|(_, call)| counts(call))?;

@@ -146,15 +146,15 @@ impl Workers {
     ) -> Result<Progress, Error> {
         let is_cpython = self.shared.cpython.is_some();
         let (script_lent, record_lent) = (Cow::Borrowed(script), Cow::Borrowed(record));
-        let request = Request { script: script_lent, record: record_lent, awaited: Vec::new() };
-        let limit = frame::MAX_REQUEST_BYTES;
-        let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
-        let what = "code with its record";
-        let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
         let most = match is_cpython {
             true => cpython::max_reply_bytes(&script.limits),
             false => frame::MAX_REPLY_BYTES,
         };
+        let request = Request { script: script_lent, record: record_lent, awaited: Vec::new(), most };
+        let limit = frame::MAX_REQUEST_BYTES;
+        let frame = frame::encode(&request, snapshot.unwrap_or_default(), limit)?;
+        let what = "code with its record";
+        let frame = frame.map_err(|bytes| Error::TooLarge { what, bytes, limit: limit as u64 })?;
         if let Some(mut process) = self.shared.take_kept(owner) {
             match process.run(&frame, &script.limits, most).await {
                 Ok(ran) => return Ok(self.shared.keep(process, ran)),

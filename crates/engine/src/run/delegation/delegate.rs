@@ -178,7 +178,12 @@ impl Run<'_> {
     /// this one.
     fn only_waits_beside(&self, calls: &Calls<'_>, index: usize) -> bool {
         let (now, is_answered) = (self.moment(), |call| self.steps.is_answered(call));
+        let replies = self.inbox.replies();
         let waits = |at: usize, call: &ToolCall| {
+            // It goes on with what is in the inbox, whose wake-up is consumed when the run falls asleep.
+            if replies.contains(&call.id) {
+                return false;
+            }
             let step = self.steps.of_call(call).filter(|step| step.state != StepState::Started);
             match step.and_then(Step::wait) {
                 // Code that can go on does not wait.

@@ -4,8 +4,10 @@ pub(in crate::run) mod interventions;
 pub(in crate::run) mod receive;
 pub(in crate::run) mod run_options;
 
+use std::collections::HashSet;
+
 use entourage_store::Write;
-use entourage_types::{Action, CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
+use entourage_types::{Action, Answer, CallId, Post, PostBody, PostId, Time, Wakeup, WakeupId};
 
 /// The posts in memory, in the order of their arrival.
 pub(in crate::run) struct Inbox {
@@ -14,6 +16,8 @@ pub(in crate::run) struct Inbox {
     grew: bool,
     /// Whether some of them came after a stop, and are for the next run.
     leaves: bool,
+    /// Whether a grant was read of late.
+    granted: bool,
     /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
     served: Vec<(WakeupId, Time)>,
     /// Those that are due later, for what the run waits for.
@@ -34,7 +38,7 @@ impl Inbox {
         let (due, later): (Vec<&Wakeup>, Vec<&Wakeup>) = unscheduled.partition(|wakeup| wakeup.due <= by);
         let served = due.iter().map(|wakeup| (wakeup.id, wakeup.due)).collect();
         let awaited = later.iter().map(|wakeup| wakeup.id).collect();
-        Self { posts, grew: false, leaves: false, served, awaited }
+        Self { posts, grew: false, leaves: false, granted: false, served, awaited }
     }
 
     pub(in crate::run) fn posts(&self) -> &[Post] {
@@ -66,6 +70,11 @@ impl Inbox {
         self.taken(posts)
     }
 
+    /// The calls that posts are for.
+    pub(in crate::run) fn replies(&self) -> HashSet<CallId> {
+        self.posts.iter().filter_map(|post| post.body.call()).collect()
+    }
+
     /// The first post that a call waits for.
     pub(in crate::run) fn reply(&self, call: CallId) -> Option<&Post> {
         self.posts.iter().find(|post| post.body.call() == Some(call))
@@ -92,9 +101,15 @@ impl Inbox {
         std::mem::take(&mut self.leaves)
     }
 
+    /// Whether a person's grant was read since this was asked last, or is unread.
+    pub(in crate::run) fn has_grant(&mut self) -> bool {
+        std::mem::take(&mut self.granted) || self.posts.iter().any(is_grant)
+    }
+
     /// The wake-ups of posts that are taken are served from here on, unless they are already.
     fn taken(&mut self, posts: Vec<Post>) -> Vec<Taken> {
         for post in &posts {
+            self.granted |= is_grant(post);
             if self.served.iter().all(|(id, _)| *id != post.wakeup) {
                 self.served.push((post.wakeup, post.at));
             }
@@ -147,6 +162,11 @@ impl Inbox {
     pub(in crate::run) fn consume_served(&mut self) -> impl Iterator<Item = Write> + use<> {
         std::mem::take(&mut self.served).into_iter().map(|(id, _)| Write::ConsumeWakeup(id))
     }
+}
+
+/// Whether a person approves a call and all that follow it of its sort.
+fn is_grant(post: &Post) -> bool {
+    matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
 }
 
 /// Whether a post is the result of a task that the agent gave.

@@ -63,6 +63,11 @@ impl Run<'_> {
         Ok(grants.into_iter().filter(|grant| grant.tool == tool).map(|grant| grant.subject).collect())
     }
 
+    /// Whether a person has granted meanwhile what held a call back.
+    pub(in crate::run) async fn is_granted(&self, call: &ToolCall, hold: &ApprovalReason) -> Result<bool> {
+        Ok(self.granted(&call.tool).await?.contains(&hold.subject()))
+    }
+
     /// Asks for approval to make a call.
     pub(in crate::run) async fn request_approval(
         &mut self,
@@ -101,10 +106,7 @@ impl Run<'_> {
     /// Closes the questions about these calls that were just being asked when a person granted what they are
     /// about: that answer could not close them, because it did not see them.
     pub(in crate::run) async fn resolve_granted(&mut self, calls: &Calls<'_>) -> Result<()> {
-        let grants = |post: &Post| {
-            matches!(&post.body, PostBody::Answer { answer: Answer::Approve { always: true, .. }, .. })
-        };
-        if !self.inbox.posts().iter().any(grants) {
+        if !self.inbox.has_grant() {
             return Ok(());
         }
         for asked in self.unanswered(calls) {

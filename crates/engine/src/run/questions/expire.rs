@@ -2,14 +2,13 @@
 //! decided it: through a post, so that there is one way for an answer to arrive.
 
 use entourage_store::Error as StoreError;
-use entourage_types::{Answer, OpenQuestion, Question, QuestionId, QuestionStatus, ToolCall};
+use entourage_types::{Answer, EntityKind, OpenQuestion, Question, QuestionId, QuestionStatus};
 
 use crate::questions::closing;
-use crate::run::{Result, Run, tools::calls::Calls};
+use crate::run::{Interrupt, Result, Run, tools::calls::Calls};
 
 impl Run<'_> {
-    /// Closes the overdue questions of these calls. If a person answers first at the same moment, the store
-    /// refuses the commit and the activation begins anew.
+    /// Closes the overdue questions of these calls.
     pub(in crate::run) async fn expire_overdue(&mut self, calls: &Calls<'_>) -> Result<()> {
         for asked in self.unanswered(calls) {
             if asked.due.is_some_and(|(due, _)| self.is_due(due)) {
@@ -21,18 +20,27 @@ impl Run<'_> {
 
     /// Returns the questions about these calls that have no answer in the inbox.
     pub(in crate::run) fn unanswered(&self, calls: &Calls<'_>) -> Vec<OpenQuestion> {
-        let is_answered =
-            |call: &ToolCall| self.inbox.posts().iter().any(|post| post.body.call() == Some(call.id));
+        let answered = self.inbox.replies();
         let asked = calls.iter().filter_map(|call| Some((call, self.steps.of_call(call)?.question()?)));
-        asked.filter(|(call, _)| !is_answered(call)).map(|(_, question)| question.clone()).collect()
+        let open = asked.filter(|(call, _)| !answered.contains(&call.id));
+        open.map(|(_, question)| question.clone()).collect()
     }
 
-    /// Closes a question with the engine's own answer, if the question exists and is open.
+    /// Closes a question with the engine's own answer, if the question exists and is open. A person who answers at the same
+    /// moment may be first.
     pub(in crate::run) async fn close_question(&mut self, id: QuestionId, answer: Answer) -> Result<()> {
         let Some(question) = self.question(id).await? else { return Ok(()) };
+        // Nothing else is refused with it.
+        self.flush().await?;
         let at = self.engine.now();
         let (commit, _) = closing(question, answer, self.fenced(at))?;
-        self.apply(commit).await
+        match self.apply(commit).await {
+            Err(Interrupt::Store(StoreError::NotInStatus { kind: EntityKind::QUESTION, .. })) => {
+                self.inbox.doubt();
+                Ok(())
+            }
+            closed => closed,
+        }
     }
 
     /// Returns a question, if it exists and is open.

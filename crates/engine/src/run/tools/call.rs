@@ -91,15 +91,15 @@ impl Run<'_> {
         self.take_replies(calls, places).await
     }
 
-    /// The same without closing questions: the store refuses that if a person answers at the same moment.
-    pub(in crate::run) async fn take_replies(
-        &mut self,
-        calls: &Calls<'_>,
-        places: usize,
-    ) -> Result<Vec<CallId>> {
-        let mut begun = Vec::new();
+    async fn take_replies(&mut self, calls: &Calls<'_>, places: usize) -> Result<Vec<CallId>> {
+        let (mut begun, replies) = (Vec::new(), self.inbox.replies());
         for (index, call) in calls.iter().enumerate() {
-            let Some(wait) = self.steps.of_call(call).and_then(Step::wait).cloned() else { continue };
+            let goes_on = |wait: &&Wait| match wait {
+                Wait::HandedOver { .. } | Wait::Until { .. } => true,
+                _ => replies.contains(&call.id),
+            };
+            let wait = self.steps.of_call(call).and_then(Step::wait).filter(goes_on).cloned();
+            let Some(wait) = wait else { continue };
             let asked = match wait {
                 Wait::HandedOver { task, worker, on_end } => {
                     let output = handed_over(call, task, &worker, on_end);
@@ -117,7 +117,8 @@ impl Run<'_> {
             let Some(post) = self.inbox.reply(call.id) else { continue };
             let reply = reply_of(call, asked.as_ref(), post);
             // Its intent is written when it begins, and not before.
-            if matches!(reply, Reply::Begin(_)) && begun.len() >= places {
+            let begins = begun.len() < places && !self.control.cancel().is_cancelled();
+            if matches!(reply, Reply::Begin(_)) && !begins {
                 continue;
             }
             let Some(Taken { post, consume }) = self.inbox.take_reply(call.id) else { continue };
@@ -171,6 +172,10 @@ impl Run<'_> {
             return Ok(());
         }
         let outcome = match came {
+            CallOutcome::Held(hold) if self.is_granted(&calls[index], &hold).await? => {
+                calls.look_again(index);
+                return Ok(());
+            }
             CallOutcome::Held(hold) => return self.request_approval(&calls[index], &hold, vec![]).await,
             CallOutcome::CallResult(outcome) => outcome,
         };

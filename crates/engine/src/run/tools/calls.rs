@@ -159,8 +159,18 @@ impl<'t> Calls<'t> {
         self.again.extend(again);
     }
 
-    /// The calls that were not looked at, once each, after those that are begun once more and those that were put off, as
-    /// many as there are places for.
+    /// Whether none was looked at.
+    pub(in crate::run) fn are_new(&self) -> bool {
+        self.next == 0
+    }
+
+    /// Looks at a call once more.
+    pub(in crate::run) fn look_again(&mut self, index: usize) {
+        self.again.push(index);
+    }
+
+    /// Those to be looked at once more; of those that were put off as many as there are places for besides; and those that
+    /// were not looked at, once each.
     pub(in crate::run) fn take_new(&mut self, places: usize) -> Vec<usize> {
         let again = std::mem::take(&mut self.again);
         let fit = places.saturating_sub(again.len()).min(self.put_off.len());

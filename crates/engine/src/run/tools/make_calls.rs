@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use entourage_store::Write;
 use entourage_tools::{Context, Effect, Error as ToolError};
-use entourage_types::{Action, CallId, ResultSource, Step, StepStatus, Time, WakeupId};
+use entourage_types::{Action, CallId, ResultSource, Step, StepStatus, Time};
 use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -71,16 +71,13 @@ impl Running {
 impl Run<'_> {
     /// Makes calls until each has its output or waits.
     pub(in crate::run) async fn make_calls(&mut self, calls: &mut Calls<'_>) -> Result<()> {
-        // Code hears of what has come between its calls.
-        let mut begun =
-            if calls.have_code() { Vec::new() } else { self.take_posts(calls, usize::MAX).await? };
+        let mut begun = Vec::new();
         let (mut running, mut order) = (Running::new(), Order::default());
         let (cancel, woken) = (self.control.cancel().clone(), Arc::clone(self.control.woken()));
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
             if ended.is_none() {
-                // No intent is written of a call that does not start.
                 self.stop_if(&cancel).await?;
                 if self.hear(calls, &mut begun, &mut running).await? == Heard::GoOn {
                     self.begin_calls(calls, &begun, &mut running, &mut order).await?;
@@ -136,12 +133,12 @@ impl Run<'_> {
         }
     }
 
-    /// When a call that waits for a time, or code that is tried again, goes on beside calls in progress. A question that
-    /// expires is closed when none is: a person may answer at that moment, and the activation begins anew.
+    /// When a call that waits for a time, a question that expires, or code that is tried again, goes on beside calls in
+    /// progress.
     fn next_due(&self, calls: &Calls<'_>) -> Option<Time> {
         let now = self.moment();
-        let later = |(due, wakeup): &(Time, Option<WakeupId>)| *due > now && wakeup.is_none();
-        if calls.have_code() { self.steps.dues().into_iter().find(later).map(|(due, _)| due) } else { None }
+        let later = |due: &Time| *due > now;
+        if calls.have_code() { self.steps.dues().into_iter().map(|(due, _)| due).find(later) } else { None }
     }
 
     async fn stop_if(&mut self, cancel: &CancellationToken) -> Result<()> {
@@ -160,28 +157,25 @@ impl Run<'_> {
         begun: &mut Vec<CallId>,
         running: &mut Running,
     ) -> Result<Heard> {
-        // Only code can go on for long without an end of the turn.
-        if !calls.have_code() {
+        let (is_first, any_runs) = (calls.are_new(), !running.calls.is_empty());
+        // Only code can go on for long without an end of the turn: all else is read at its beginning.
+        if calls.have_code() {
+            self.refresh().await?;
+            let (holds, retries) = (self.is_intervened(), self.has_intervention(Action::Retry));
+            if any_runs && holds {
+                return Ok(Heard::Hold);
+            }
+            if holds || retries {
+                self.flush().await?;
+                self.apply_interventions().await?;
+                if retries {
+                    calls.hurry();
+                }
+            }
+        } else if !is_first && self.inbox.is_empty() {
             return Ok(Heard::GoOn);
         }
-        let any_runs = !running.calls.is_empty();
-        self.refresh().await?;
-        let (holds, retries) = (self.is_intervened(), self.has_intervention(Action::Retry));
-        if any_runs && holds {
-            return Ok(Heard::Hold);
-        }
-        if holds || retries && !(any_runs && self.has_intervention(Action::Pause)) {
-            self.flush().await?;
-            self.apply_interventions().await?;
-            if retries {
-                calls.hurry();
-            }
-        }
-        let places = running.places.available_permits();
-        let begins = match any_runs {
-            true => self.take_replies(calls, places).await?,
-            false => self.take_posts(calls, places).await?,
-        };
+        let begins = self.take_posts(calls, running.places.available_permits()).await?;
         calls.begin_again(&begins);
         begun.extend(begins);
         Ok(Heard::GoOn)
@@ -213,8 +207,8 @@ impl Run<'_> {
         }
     }
 
-    /// Starts those of these calls that have not begun, those begun ones that may be begun again, and code that goes on.
-    /// The intent of a call that is not pure is committed before the call starts.
+    /// Starts those of these calls that have not begun, those begun ones that may be begun again, and code that goes on; puts
+    /// off those for which there is no place. The intent of a call that is not pure is committed before the call starts.
     async fn dispatch(
         &mut self,
         calls: &mut Calls<'_>,
@@ -229,6 +223,7 @@ impl Run<'_> {
         let invented = Readings::of(self).invented(addresses.collect()).await?;
         let (mut ready, mut intents, mut held) = (Vec::new(), Vec::new(), Vec::new());
         for &index in which {
+            // It may have been put off before.
             order.dropped(index);
             let call = &calls[index];
             let before = self.steps.of_call(call).map(Step::status);
@@ -258,14 +253,17 @@ impl Run<'_> {
             }
             // A call that waits for a place counts as in progress, so that later calls keep their order
             // behind it.
-            order.begun(index, offered.tool.source() == ResultSource::Person);
-            // Code has places of its own.
-            let runs_code = !offered.tool.comes_with().is_empty();
-            let place = Arc::clone(&running.places).try_acquire_owned().ok().filter(|_| !runs_code);
-            if place.is_none() && !runs_code {
+            let asks = offered.tool.source() == ResultSource::Person;
+            order.begun(index, asks);
+            // Code has places of its own, and who asks a person is done at once.
+            let place = if asks || !offered.tool.comes_with().is_empty() {
+                None
+            } else if let Ok(place) = Arc::clone(&running.places).try_acquire_owned() {
+                Some(place)
+            } else {
                 calls.put_off(index);
                 continue;
-            }
+            };
             if effect != Effect::Pure && before.is_none() {
                 intents.push(Write::Step(self.started(call, None, at)));
             }
@@ -278,13 +276,16 @@ impl Run<'_> {
             let context = Context { sub_calls, ..self.context(&calls[index], effect, at) };
             ready.push((index, Arc::clone(&offered.tool), context, arguments, (cut_off, place)));
         }
+        if !intents.is_empty() {
+            // No intent is written of a call that does not start.
+            let cancel = self.control.cancel().clone();
+            self.stop_if(&cancel).await?;
+            self.commit(intents).await?;
+        }
         for (index, hold) in held {
             for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
                 self.settle(calls, index, came).await?;
             }
-        }
-        if !intents.is_empty() {
-            self.commit(intents).await?;
         }
         if ready.is_empty() {
             return Ok(());

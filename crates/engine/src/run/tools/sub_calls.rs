@@ -103,7 +103,7 @@ impl Run<'_> {
         } else if all > usize::from(CodeCalls::MOST) {
             Some(format!("the code makes more than {} calls: do less in one call", CodeCalls::MOST))
         } else if given > at_once || given_before + given > MOST_ARGUMENTS {
-            let most = at_once >> 10;
+            let most = if given > at_once { at_once } else { MOST_ARGUMENTS } >> 10;
             Some(format!(
                 "the code gives its calls more than {most} KiB of arguments: have agents read long texts themselves"
             ))

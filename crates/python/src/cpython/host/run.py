@@ -7,7 +7,7 @@ class Run:
     def __init__(self, request, send):
         self.script, self.limits, self.record = request["script"], request["script"]["limits"], request["record"]
         self.awaited = {tuple(place) for place in request["awaited"]}
-        self.send = send
+        self.send, self.most = send, request["most"]
         self.printed = Printed(self.limits["output_bytes"])
         self.made, self.new, self.new_bytes = [], [], 0
         self.given, self.known, self.waited_for = 0, {}, set()
@@ -175,8 +175,7 @@ class Run:
 
     def ran(self, progress):
         signal.signal(signal.SIGPROF, signal.SIG_IGN)
-        most = MAX_NEW_BYTES + (1 << 20) + 6 * (2 * self.limits["output_bytes"] + MAX_ERROR_BYTES)
-        self.send({"Ran": {"progress": progress, "spent": True}}, min(most, MAX_REPLY_BYTES))
+        self.send({"Ran": {"progress": progress, "spent": True}}, self.most)
         os._exit(0)
 
     def fail(self, error):
