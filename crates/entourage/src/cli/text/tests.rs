@@ -144,7 +144,7 @@ fn wide_characters_take_two_columns() {
     assert_eq!(Text::from("漢字か").cut(5).as_str(), "漢字");
     assert_eq!(rows("漢字かな", 5), ["漢字", "かな"]);
     assert_eq!(rows("one two three", 8), ["one two", "three"]);
-    assert_eq!(rows("  one two threefold", 9), ["  one", "  two", "  threefo", "  ld"]);
+    assert_eq!(rows("  one two threefold", 9), ["  one two", "  threefo", "  ld"]);
     assert_eq!(Text::from("👩‍👩‍👧!").cut(2).as_str(), "👩‍👩‍👧");
     assert_eq!(block("first\nsecond", 40), ["  │ first", "  │ second"]);
     assert_eq!(margined("  one two\n\n\tthree\n", None).as_str(), "\n  │   one two\n  │ \n  │ \tthree");
