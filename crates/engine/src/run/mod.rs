@@ -291,7 +291,9 @@ impl<'e> Run<'e> {
             let mut posts = self.inbox.take_posts();
             posts.retain(|post| ids.remove(&post.id));
             if !ids.is_empty() {
-                posts.extend(store.posts(agent, ids.into_iter().collect()).await?);
+                let new = store.posts(agent, ids.into_iter().collect()).await?;
+                self.inbox.arrived(&new);
+                posts.extend(new);
             }
             // The store still has the posts that the batch consumes.
             posts.retain(|post| !self.batch.consumes(post));

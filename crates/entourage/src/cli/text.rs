@@ -300,13 +300,14 @@ pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
     let columns = columns.max(2);
     let mut rows = Vec::new();
     for line in safe.replace('\t', TAB).lines() {
-        let (mut row, mut width, mut start) = (String::new(), 0, 0);
+        let (mut row, mut width) = (String::new(), 0);
         let blanks = line.chars().take_while(|sign| *sign == ' ').count();
         let indented = " ".repeat(blanks.min((columns - 2) / 2));
+        let start = indented.len();
         for word in line.split_word_bounds() {
             if width > start && width + word.width() > columns {
                 rows.push(std::mem::replace(&mut row, indented.clone()).trim_end().to_owned());
-                (width, start) = (indented.len(), indented.len());
+                width = start;
                 if word.trim().is_empty() {
                     continue;
                 }
@@ -314,7 +315,7 @@ pub(super) fn rows(foreign: &str, columns: usize) -> Vec<String> {
             for sign in word.graphemes(true) {
                 if width > start && width + sign.width() > columns {
                     rows.push(std::mem::replace(&mut row, indented.clone()));
-                    (width, start) = (indented.len(), indented.len());
+                    width = start;
                 }
                 row.push_str(sign);
                 width += sign.width();

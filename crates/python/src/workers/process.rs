@@ -157,11 +157,9 @@ impl Process {
                 Ok(Ran { progress, spent })
             }
             Ok(Reply::Mistaken(mistake)) => failed(Error::Record(mistake)),
-            Ok(Reply::TooLarge(bytes)) => failed(Error::TooLarge {
-                what: "what the code came to",
-                bytes,
-                limit: frame::MAX_REPLY_BYTES as u64,
-            }),
+            Ok(Reply::TooLarge(bytes)) => {
+                failed(Error::TooLarge { what: "what the code came to", bytes, limit: most as u64 })
+            }
             Ok(Reply::Ready(_)) => failed(Error::Reply("it is ready again".to_owned())),
             Err(error) => failed(Error::Reply(error.to_string())),
         }

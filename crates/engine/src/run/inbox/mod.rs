@@ -16,7 +16,7 @@ pub(in crate::run) struct Inbox {
     grew: bool,
     /// Whether some of them came after a stop, and are for the next run.
     leaves: bool,
-    /// Whether a grant was read of late.
+    /// Whether a grant has come that nothing was made of.
     granted: bool,
     /// The wake-ups that this activation serves, with their due moments. They are consumed when it ends.
     served: Vec<(WakeupId, Time)>,
@@ -38,7 +38,8 @@ impl Inbox {
         let (due, later): (Vec<&Wakeup>, Vec<&Wakeup>) = unscheduled.partition(|wakeup| wakeup.due <= by);
         let served = due.iter().map(|wakeup| (wakeup.id, wakeup.due)).collect();
         let awaited = later.iter().map(|wakeup| wakeup.id).collect();
-        Self { posts, grew: false, leaves: false, granted: false, served, awaited }
+        let granted = posts.iter().any(is_grant);
+        Self { posts, grew: false, leaves: false, granted, served, awaited }
     }
 
     pub(in crate::run) fn posts(&self) -> &[Post] {
@@ -101,15 +102,19 @@ impl Inbox {
         std::mem::take(&mut self.leaves)
     }
 
-    /// Whether a person's grant was read since this was asked last, or is unread.
-    pub(in crate::run) fn has_grant(&mut self) -> bool {
-        std::mem::take(&mut self.granted) || self.posts.iter().any(is_grant)
+    /// Whether a person's grant has come since this was asked last.
+    pub(in crate::run) fn take_granted(&mut self) -> bool {
+        std::mem::take(&mut self.granted)
+    }
+
+    /// Notes what posts say that are read for the first time.
+    pub(in crate::run) fn arrived(&mut self, new: &[Post]) {
+        self.granted |= new.iter().any(is_grant);
     }
 
     /// The wake-ups of posts that are taken are served from here on, unless they are already.
     fn taken(&mut self, posts: Vec<Post>) -> Vec<Taken> {
         for post in &posts {
-            self.granted |= is_grant(post);
             if self.served.iter().all(|(id, _)| *id != post.wakeup) {
                 self.served.push((post.wakeup, post.at));
             }

@@ -106,7 +106,7 @@ impl Run<'_> {
     /// Closes the questions about these calls that were just being asked when a person granted what they are
     /// about: that answer could not close them, because it did not see them.
     pub(in crate::run) async fn resolve_granted(&mut self, calls: &Calls<'_>) -> Result<()> {
-        if !self.inbox.has_grant() {
+        if !self.inbox.take_granted() {
             return Ok(());
         }
         for asked in self.unanswered(calls) {

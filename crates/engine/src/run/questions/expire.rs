@@ -29,7 +29,10 @@ impl Run<'_> {
     /// Closes a question with the engine's own answer, if the question exists and is open. A person who answers at the same
     /// moment may be first.
     pub(in crate::run) async fn close_question(&mut self, id: QuestionId, answer: Answer) -> Result<()> {
-        let Some(question) = self.question(id).await? else { return Ok(()) };
+        let Some(question) = self.question(id).await? else {
+            self.inbox.doubt();
+            return Ok(());
+        };
         // Nothing else is refused with it.
         self.flush().await?;
         let at = self.engine.now();

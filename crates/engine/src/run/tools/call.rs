@@ -92,7 +92,7 @@ impl Run<'_> {
     }
 
     async fn take_replies(&mut self, calls: &Calls<'_>, places: usize) -> Result<Vec<CallId>> {
-        let (mut begun, replies) = (Vec::new(), self.inbox.replies());
+        let (mut begun, mut intents, replies) = (Vec::new(), Vec::new(), self.inbox.replies());
         for (index, call) in calls.iter().enumerate() {
             let goes_on = |wait: &&Wait| match wait {
                 Wait::HandedOver { .. } | Wait::Until { .. } => true,
@@ -143,21 +143,19 @@ impl Run<'_> {
                     } else if let Some(hold) = hold {
                         self.request_approval(call, &hold, writes).await?;
                     } else {
-                        self.begin(call, arguments, writes).await?;
+                        let at = self.engine.now();
+                        writes.push(Write::Step(self.started(call, arguments, at)));
+                        writes.extend(self.resumed_if_asleep(at));
+                        intents.extend(writes);
                         begun.push(call.id);
                     }
                 }
             }
         }
+        if !intents.is_empty() {
+            self.commit(intents).await?;
+        }
         Ok(begun)
-    }
-
-    /// Commits the intent of a call that waited, and that the agent is at work again.
-    async fn begin(&mut self, call: &ToolCall, edited: Option<Value>, mut writes: Vec<Write>) -> Result<()> {
-        let at = self.engine.now();
-        writes.push(Write::Step(self.started(call, edited, at)));
-        writes.extend(self.resumed_if_asleep(at));
-        self.commit(writes).await
     }
 
     /// Commits the outcome of one call.

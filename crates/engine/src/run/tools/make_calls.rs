@@ -77,6 +77,7 @@ impl Run<'_> {
         loop {
             // What has ended is committed before code goes on, so that it reads all of it at once.
             let ended = running.calls.next().now_or_never().flatten();
+            let heard = self.moment();
             if ended.is_none() {
                 self.stop_if(&cancel).await?;
                 if self.hear(calls, &mut begun, &mut running).await? == Heard::GoOn {
@@ -92,7 +93,7 @@ impl Run<'_> {
                     // The turn is committed before the run waits for a slow call: it must not exist in
                     // memory only.
                     self.flush().await?;
-                    let due = self.next_due(calls);
+                    let due = self.next_due(calls, heard);
                     let clock = Arc::clone(self.engine.clock());
                     let due = async {
                         match due {
@@ -134,10 +135,9 @@ impl Run<'_> {
     }
 
     /// When a call that waits for a time, a question that expires, or code that is tried again, goes on beside calls in
-    /// progress.
-    fn next_due(&self, calls: &Calls<'_>) -> Option<Time> {
-        let now = self.moment();
-        let later = |due: &Time| *due > now;
+    /// progress; what was due when all of them were last looked at has gone on.
+    fn next_due(&self, calls: &Calls<'_>, heard: Time) -> Option<Time> {
+        let later = |due: &Time| *due > heard;
         if calls.have_code() { self.steps.dues().into_iter().map(|(due, _)| due).find(later) } else { None }
     }
 
@@ -276,16 +276,16 @@ impl Run<'_> {
             let context = Context { sub_calls, ..self.context(&calls[index], effect, at) };
             ready.push((index, Arc::clone(&offered.tool), context, arguments, (cut_off, place)));
         }
-        if !intents.is_empty() {
-            // No intent is written of a call that does not start.
-            let cancel = self.control.cancel().clone();
-            self.stop_if(&cancel).await?;
-            self.commit(intents).await?;
-        }
         for (index, hold) in held {
             for (index, came) in order.ended(calls, index, CallOutcome::Held(hold)) {
                 self.settle(calls, index, came).await?;
             }
+        }
+        if !intents.is_empty() {
+            // No intent is written of a call that does not start: what they begin, begins with the next poll.
+            let cancel = self.control.cancel().clone();
+            self.stop_if(&cancel).await?;
+            self.commit(intents).await?;
         }
         if ready.is_empty() {
             return Ok(());
