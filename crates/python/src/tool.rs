@@ -289,16 +289,16 @@ mod tests {
         assert_eq!(end(Ended { error: None, ..failed() }), Ok(ToolOutcome::text("seen\n")));
     }
 
-    /// What an error is for the caller, with its text.
-    fn is_told(error: &Error, kills: u32) -> &'static str {
-        let (told, text) = match tool_error(error, kills) {
+    /// What the engine makes of an error, whose text stays the same.
+    fn seen_as(error: &Error, kills: u32) -> &'static str {
+        let (seen, text) = match tool_error(error, kills) {
             ToolError::Unavailable(text) => ("unavailable", text),
             ToolError::Killed(text) => ("killed", text),
             ToolError::Failed(text) => ("failed", text),
             other => panic!("{other:?}"),
         };
         assert_eq!(text, error.to_string());
-        told
+        seen
     }
 
     #[test]
@@ -310,8 +310,8 @@ mod tests {
             Error::NoPython { why: why() },
             Error::Io(std::io::ErrorKind::OutOfMemory.into()),
         ] {
-            assert_eq!(is_told(&error, 0), "unavailable", "{error:?}");
-            assert_eq!(is_told(&error, 100 * MOST_KILLED), "unavailable", "{error:?}");
+            assert_eq!(seen_as(&error, 0), "unavailable", "{error:?}");
+            assert_eq!(seen_as(&error, 100 * MOST_KILLED), "unavailable", "{error:?}");
         }
         for error in [
             Error::Record(why()),
@@ -322,7 +322,7 @@ mod tests {
             Error::Crashed { status: why(), said: why() },
             Error::Reply(why()),
         ] {
-            assert_eq!(is_told(&error, 0), "failed", "{error:?}");
+            assert_eq!(seen_as(&error, 0), "failed", "{error:?}");
         }
     }
 
@@ -330,7 +330,7 @@ mod tests {
     fn code_whose_process_is_killed_again_and_again_fails() {
         let killed = Error::Killed { signal: 9 };
         assert!(killed.is_of_machine());
-        assert_eq!(is_told(&killed, MOST_KILLED - 2), "killed");
-        assert_eq!(is_told(&killed, MOST_KILLED - 1), "failed", "it is the third time");
+        assert_eq!(seen_as(&killed, MOST_KILLED - 2), "killed");
+        assert_eq!(seen_as(&killed, MOST_KILLED - 1), "failed", "it is the third time");
     }
 }

@@ -29,7 +29,7 @@ pub struct ApprovalRule {
 }
 
 impl ApprovalRule {
-    /// Selects all calls of a tool; none is made if nobody decides in time.
+    /// Selects all calls of a tool; none is made without a decision in time.
     #[must_use]
     pub fn of(tool: impl Into<String>) -> Self {
         Self {

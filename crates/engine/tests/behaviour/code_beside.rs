@@ -160,7 +160,7 @@ async fn a_wait_of_code_ends_at_its_time_beside_a_call_that_does_not_end() {
     assert_eq!(output(&world, root).await, "output: The time has passed.");
 }
 
-/// A question that nobody answers in time is closed beside a call that does not end.
+/// A question that is not answered in time is closed beside a call that does not end.
 #[tokio::test]
 async fn a_question_of_code_expires_beside_a_call_that_does_not_end() {
     let limits = |kind: &mut Kind| kind.limits.answer_seconds = Some(60);

@@ -168,7 +168,7 @@ impl Tool for Gated {
 }
 
 /// A person approves many calls, and pauses the agent when as many have begun as run at once: the others have no intent on
-/// record, so nobody is asked whether they happened.
+/// record, so no question asks whether they happened.
 #[tokio::test]
 async fn approved_calls_that_have_not_begun_at_a_pause_begin_after_it_and_none_is_in_doubt() {
     const CALLS: usize = 40;

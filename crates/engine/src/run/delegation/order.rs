@@ -38,7 +38,7 @@ impl Order {
         }
     }
 
-    /// A call that was registered is in progress no more, and has no outcome here.
+    /// Forgets a call, if it was registered: it is not in progress, and no outcome of it will be registered for now.
     pub(in crate::run) fn dropped(&mut self, index: usize) {
         self.under_way.remove(&index);
         self.asking.remove(&index);

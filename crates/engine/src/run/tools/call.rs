@@ -145,14 +145,15 @@ impl Run<'_> {
                     } else {
                         let at = self.engine.now();
                         writes.push(Write::Step(self.started(call, arguments, at)));
-                        writes.extend(self.resumed_if_asleep(at));
                         intents.extend(writes);
                         begun.push(call.id);
                     }
                 }
             }
         }
+        // One commit, the last before they begin.
         if !intents.is_empty() {
+            intents.extend(self.resumed_if_asleep(self.engine.now()));
             self.commit(intents).await?;
         }
         Ok(begun)

@@ -141,6 +141,7 @@ impl Run<'_> {
         if calls.have_code() { self.steps.dues().into_iter().map(|(due, _)| due).find(later) } else { None }
     }
 
+    /// Ends the activation where it is if that was asked for; what it has done until here is on record.
     async fn stop_if(&mut self, cancel: &CancellationToken) -> Result<()> {
         if cancel.is_cancelled() {
             self.flush().await?;
@@ -282,7 +283,7 @@ impl Run<'_> {
             }
         }
         if !intents.is_empty() {
-            // No intent is written of a call that does not start: what they begin, begins with the next poll.
+            // The last commit before these calls start: no intent is written of a call that does not.
             let cancel = self.control.cancel().clone();
             self.stop_if(&cancel).await?;
             self.commit(intents).await?;

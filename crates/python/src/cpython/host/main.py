@@ -3,7 +3,7 @@
 
 def main():
     out = os.dup(1)
-    # A file without a name: whoever writes to it is heard by nobody, and reads nothing.
+    # A file without a name, in place of the standard streams: what is written to it is lost, and it reads as empty.
     null = os.open("/tmp/null", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
     os.unlink("/tmp/null")
 
