@@ -11,7 +11,7 @@ use entourage_testkit::{World, plain};
 use entourage_tools::{Caller, Context, Effect, Error, Outcome, Tool};
 use entourage_types::{Action, Agent, Answer, ItemBody, Status, ToolSpec};
 use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{
     code_calls::{Body, mind},
@@ -53,8 +53,19 @@ fn leaves_one(code: &mut Code) -> Result<String, Waits> {
     code.wait(quick).map(|output| output.text)
 }
 
+/// When the result comes of an agent that code does not wait for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Comes {
+    /// The code has not ended, and its run listens.
+    BeforeTheEnd,
+    /// The run has listened for the last time before it learns that the code has ended.
+    WithTheEnd,
+    /// The commit that ends what the code has left is being written.
+    DuringTheCommit,
+}
+
 /// A tool that runs this code, and takes a while for its end.
-struct EndsLate(CodeTool, Gate);
+struct EndsLate(CodeTool, Gate, Comes);
 
 #[async_trait]
 impl Tool for EndsLate {
@@ -76,15 +87,20 @@ impl Tool for EndsLate {
 
     async fn call(&self, context: &Context, arguments: Value) -> Result<Outcome, Error> {
         let outcome = self.0.call(context, arguments).await?;
-        if matches!(outcome, Outcome::Done(_)) {
-            self.1.pass().await;
+        match (&outcome, self.2) {
+            (Outcome::Done(_), Comes::BeforeTheEnd) => self.1.pass().await,
+            // It keeps the thread, and with it the run from listening.
+            (Outcome::Done(_), Comes::WithTheEnd) => {
+                tokio::task::block_in_place(|| Handle::current().block_on(self.1.pass()));
+            }
+            _ => {}
         }
         Ok(outcome)
     }
 }
 
 /// A store that takes a while for the commit that ends what code has left.
-struct CommitsLate(Gate);
+struct CommitsLate(Option<Gate>);
 
 #[async_trait]
 impl StoreLayer for CommitsLate {
@@ -100,15 +116,15 @@ impl StoreLayer for CommitsLate {
             },
             _ => false,
         };
-        if commit.writes.iter().any(leaves) {
-            self.0.pass().await;
+        if let Some(gate) = self.0.as_ref().filter(|_| commit.writes.iter().any(leaves)) {
+            gate.pass().await;
         }
         store.commit(commit).await
     }
 }
 
-/// Ends the agent that code has left once its end has come to the gate, where the run reads its result or not; returns the
-/// root's transcript.
+/// Ends the agent that code has left once the end of that code, or its commit, has come to the gate, where the run reads its
+/// result or not; returns the root's transcript.
 async fn result_at_the_end(world: &World, gate: &Gate, is_read: bool) -> Vec<String> {
     let root = world.ask("Go.").await;
     let client = world.client();
@@ -140,24 +156,18 @@ async fn result_at_the_end(world: &World, gate: &Gate, is_read: bool) -> Vec<Str
 }
 
 /// It is the output of the call that asked for it, once, and no message to the agent.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_result_that_comes_while_the_code_ends_is_that_of_its_call() {
-    for during_commit in [false, true] {
-        let (at_end, at_commit) = (Gate::new(), Gate::new());
-        let gate = if during_commit { at_commit.clone() } else { at_end.clone() };
-        if during_commit {
-            at_end.open()
-        } else {
-            at_commit.open()
-        }
-        let code = CodeTool::new(|code, _| leaves_one(code));
-        let tools = first_tools().with(EndsLate(code, at_end));
+    for comes in [Comes::BeforeTheEnd, Comes::WithTheEnd, Comes::DuringTheCommit] {
+        let gate = Gate::new();
+        let tools = first_tools().with(EndsLate(CodeTool::new(|code, _| leaves_one(code)), gate.clone(), comes));
+        let at_commit = (comes == Comes::DuringTheCommit).then(|| gate.clone());
         let builder = World::builder(mind()).tools(tools).kinds(one_kind(|_| {}));
         let world = builder.store(MemoryStore::default()).between(CommitsLate(at_commit)).start().await;
-        let lines = result_at_the_end(&world, &gate, !during_commit).await;
+        let lines = result_at_the_end(&world, &gate, comes == Comes::BeforeTheEnd).await;
         let of = |start: &str| lines.iter().filter(|line| line.starts_with(start)).count();
-        assert_eq!((of("message"), of("to code")), (1, 3), "{during_commit}: {lines:#?}");
-        assert!(lines.contains(&"to code: (blue)".to_owned()), "{during_commit}: {lines:#?}");
+        assert_eq!((of("message"), of("to code")), (1, 3), "{comes:?}: {lines:#?}");
+        assert!(lines.contains(&"to code: (blue)".to_owned()), "{comes:?}: {lines:#?}");
         assert_eq!(lines.last().unwrap(), "turn: (did A)[]");
     }
 }
