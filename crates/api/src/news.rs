@@ -36,6 +36,8 @@ pub struct TreeNews {
 pub struct Hello {
     /// The server's version.
     pub version: String,
+    /// The digest of the console's scripts and styles: a page with others is of another version.
+    pub assets: String,
     /// How many of your questions are open, counted up to 200.
     pub open_questions: u32,
 }

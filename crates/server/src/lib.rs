@@ -10,6 +10,7 @@ mod blocking_work_limit;
 mod bodies;
 mod compression;
 mod connections;
+mod console;
 mod counted_socket;
 mod error;
 mod extract;

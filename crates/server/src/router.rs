@@ -30,6 +30,7 @@ use crate::{
     bodies::{Bodies, bounded},
     compression::LargeResponses,
     connections::Limits,
+    console::{self, Logins},
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked, with_detail},
     routes::{Routes, accounts, chats, document_agent, explorer, goals, openapi, operations, v1, webhook},
@@ -90,8 +91,19 @@ pub(crate) fn router_of(
     let streams = Streams::new(settings.streams, Limits::new(settings.connections));
     let (heartbeat, seal) = (settings.heartbeat, Seal::new(&settings.auth));
     let accounts = Accounts::new(settings)?.map(Arc::new);
-    let state = AppState { engine, senders, accounts, installation, heartbeat, streams, seal, shutdown };
-    let bearer_state = Bearer::new(&settings.auth)?;
+    let (bearer_state, logins) = (Bearer::new(&settings.auth)?, Arc::new(Logins::new()));
+    let state = AppState {
+        engine,
+        senders,
+        accounts,
+        installation,
+        heartbeat,
+        streams,
+        bearer: bearer_state.clone(),
+        seal,
+        logins,
+        shutdown,
+    };
     let known = [v1::ROUTES, chats::ROUTES, goals::ROUTES, explorer::ROUTES].concat();
     let (mut known, mut open) = (served(&known), served(webhook::ROUTES));
     if settings.metrics_need_token {
@@ -107,8 +119,11 @@ pub(crate) fn router_of(
         routes.layer(bodies.clone()).layer(bearer).layer(stream_token)
     };
     let unguarded = |routes: Router<AppState>| routes.layer(bodies.clone()).layer(from_fn(stranger));
+    let pages = console::with_login(console::pages(), &state, &guarded);
+    let pages = console::as_pages(pages.merge(unguarded(console::open())));
     let mut native = guarded(known)
         .merge(unguarded(open.merge(openapi::routes())))
+        .merge(pages)
         // Probes are answered even if there are too many connections.
         .merge(probes)
         .fallback(no_route)

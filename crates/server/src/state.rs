@@ -5,7 +5,14 @@ use std::{sync::Arc, time::Duration};
 use entourage_engine::Engine;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Installation, accounts::Accounts, auth::Seal, streams::Streams, webhook::Senders};
+use crate::{
+    Installation,
+    accounts::Accounts,
+    auth::{Bearer, Seal},
+    console::Logins,
+    streams::Streams,
+    webhook::Senders,
+};
 
 /// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
@@ -18,8 +25,12 @@ pub(crate) struct AppState {
     pub(crate) installation: Option<Arc<dyn Installation>>,
     pub(crate) heartbeat: Duration,
     pub(crate) streams: Arc<Streams>,
-    /// What is on the stream tokens that were given out.
+    /// What verifies tokens.
+    pub(crate) bearer: Bearer,
+    /// What is on the stream tokens and the logins that were given out.
     pub(crate) seal: Seal,
+    /// Logging in at the console.
+    pub(crate) logins: Arc<Logins>,
     /// Cancelled when the server must stop, so that streams end.
     pub(crate) shutdown: CancellationToken,
 }

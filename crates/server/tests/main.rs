@@ -12,6 +12,7 @@ mod broken;
 mod budgets;
 mod chats;
 mod chunks;
+mod console;
 mod cursors;
 mod description;
 mod document_agent;

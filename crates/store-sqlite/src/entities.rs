@@ -299,7 +299,7 @@ pub(crate) fn upsert(connection: &Connection, entity: &Entity) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use entourage_types::{
-        Account, Act, AgentName, Annotations, Chat, CodeSnapshot, Counter, Delivery, Document,
+        Account, Act, AgentName, Annotations, Chat, CodeSnapshot, ConsoleLogin, Counter, Delivery, Document,
         DocumentVersion, Goal, Grant, Intervention, JobRun, KeptThread, Learning, Note, PendingSave, Project,
         ProjectChat, Question, Record, Schedule, Secret, Session, StreamToken, Task, Tombstone, ToolSwitches,
     };
@@ -352,6 +352,7 @@ mod tests {
             Annotations,
             AgentName,
             StreamToken,
+            ConsoleLogin,
             Account,
             Project,
             Document,

@@ -62,6 +62,8 @@ kinds! {
     AGENT_NAME => "agent_name",
     /// What is kept of a token for a stream.
     STREAM_TOKEN => "stream_token",
+    /// What is kept of a login at the console.
+    CONSOLE_LOGIN => "console_login",
     /// An account, to log in to.
     ACCOUNT => "account",
     /// A project.

@@ -8,6 +8,7 @@ mod bounded_scan;
 mod budget;
 mod chat_message;
 mod chats;
+mod console_logins;
 mod context;
 mod create;
 mod documents;

@@ -160,7 +160,8 @@ async fn result_at_the_end(world: &World, gate: &Gate, is_read: bool) -> Vec<Str
 async fn a_result_that_comes_while_the_code_ends_is_that_of_its_call() {
     for comes in [Comes::BeforeTheEnd, Comes::WithTheEnd, Comes::DuringTheCommit] {
         let gate = Gate::new();
-        let tools = first_tools().with(EndsLate(CodeTool::new(|code, _| leaves_one(code)), gate.clone(), comes));
+        let tools =
+            first_tools().with(EndsLate(CodeTool::new(|code, _| leaves_one(code)), gate.clone(), comes));
         let at_commit = (comes == Comes::DuringTheCommit).then(|| gate.clone());
         let builder = World::builder(mind()).tools(tools).kinds(one_kind(|_| {}));
         let world = builder.store(MemoryStore::default()).between(CommitsLate(at_commit)).start().await;

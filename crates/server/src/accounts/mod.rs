@@ -11,7 +11,7 @@ use entourage_types::{Email, Owner, Time};
 use crate::{Algorithm, Auth, Error, Jwt, Problem, Result, Settings};
 
 pub(crate) use password::Password;
-use rate_limit::RateLimit;
+pub(crate) use rate_limit::RateLimit;
 
 /// How long a token lasts; its holder logs in again then.
 const TOKEN_LIFE: Duration = Duration::from_secs(24 * 3600);
@@ -70,7 +70,7 @@ impl Accounts {
 }
 
 /// What an address counts as. A subscriber of IPv6 has at least 2^64 addresses, which count as one.
-fn network(address: IpAddr) -> IpAddr {
+pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
         v4 @ IpAddr::V4(_) => v4,

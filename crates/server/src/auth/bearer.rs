@@ -74,11 +74,24 @@ impl Bearer {
     }
 
     fn identify(&self, headers: &HeaderMap) -> Result<Identity, Problem> {
-        let Self::Token(check) = self else {
-            return Ok(Identity { owner: Owner::local(), is_operator: true, expires: None });
-        };
-        let token = token(headers)?;
-        let read = jsonwebtoken::decode::<Claims>(token, &check.key, &check.validation);
+        match self {
+            Self::Local => Ok(Identity::local()),
+            Self::Token(check) => check.verify(token(headers)?),
+        }
+    }
+}
+
+impl Identity {
+    /// Whoever asks a server without authentication.
+    pub(crate) fn local() -> Self {
+        Self { owner: Owner::local(), is_operator: true, expires: None }
+    }
+}
+
+impl Check {
+    /// Returns whose token this is.
+    pub(crate) fn verify(&self, token: &str) -> Result<Identity, Problem> {
+        let read = jsonwebtoken::decode::<Claims>(token, &self.key, &self.validation);
         let TokenData { header, claims, .. } = read.map_err(|error| Problem::bad_token(why(error.kind())))?;
         // A recipient must reject a critical header parameter that it does not know (RFC 7515, 4.1.11).
         if header.crit.is_some() {
@@ -91,9 +104,9 @@ impl Bearer {
             return Err(Problem::bad_token("its `sub` has more than 512 bytes, or a NUL"));
         }
         let expires = Time::from_micros(0) + Duration::from_secs(claims.exp);
-        let is_named = check.operator.as_ref() == Some(&claims.sub);
+        let is_named = self.operator.as_ref() == Some(&claims.sub);
         let owner = Owner::new(claims.sub);
-        let is_operator = is_named || check.is_own && claims.operator && owner == Owner::local();
+        let is_operator = is_named || self.is_own && claims.operator && owner == Owner::local();
         // `local` is the owner of requests without authentication; another issuer could give this `sub` to
         // any user.
         if owner == Owner::local() && !is_operator {

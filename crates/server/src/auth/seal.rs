@@ -1,4 +1,5 @@
-//! Seals of stream tokens: a token is good for as long as the server authenticates its callers in the same way.
+//! Seals of stream tokens and of logins at the console: each is good for as long as the server authenticates its callers in
+//! the same way.
 
 use std::sync::Arc;
 
@@ -21,6 +22,7 @@ impl Seal {
                 jwt.algorithm.as_str(),
                 jwt.audience.as_deref().unwrap_or_default(),
                 jwt.issuer.as_deref().unwrap_or_default(),
+                jwt.operator.as_deref().unwrap_or_default(),
                 jwt.key.expose_secret(),
             ] {
                 // Lengths keep the parts apart.

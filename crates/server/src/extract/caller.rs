@@ -7,6 +7,7 @@ use entourage_types::Time;
 use crate::{Problem, auth::Identity, state::AppState};
 
 /// The caller of a request, with a client that acts for its owner.
+#[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) client: Client,
     /// When the caller's token expires; `None` without authentication.

@@ -21,6 +21,11 @@ const LONGEST: usize = 255;
 pub(crate) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
+    /// The key that a form carries.
+    pub(crate) fn of_form(key: String) -> Self {
+        Self(Some(key).filter(|key| (1..=LONGEST).contains(&key.len())))
+    }
+
     /// The key, as that of this request.
     pub(crate) fn once<'a>(&'a self, request: &'a str) -> Option<OnceKey<'a>> {
         self.as_deref().map(|key| OnceKey { key, request })

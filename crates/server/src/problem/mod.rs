@@ -204,6 +204,11 @@ impl Problem {
     }
 }
 
+/// The document of a response that is a problem.
+pub(crate) fn document_of(response: &Response) -> Option<Document> {
+    response.extensions().get::<Arc<detail::Refusal>>().map(|refusal| refusal.document.clone())
+}
+
 /// The longest detail, in characters. Details about kind files have one line for each mistake; other details
 /// may quote what a client sent, at any length.
 const LONGEST: usize = 8_000;

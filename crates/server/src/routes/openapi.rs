@@ -3,7 +3,11 @@
 use std::sync::OnceLock;
 
 use axum::{
-    http::{HeaderName, header::CONTENT_TYPE},
+    http::{
+        HeaderMap, HeaderName,
+        header::{ACCEPT, CONTENT_TYPE},
+    },
+    response::{IntoResponse, Redirect, Response},
     routing::get,
 };
 use entourage_api::{
@@ -109,11 +113,12 @@ pub(crate) fn routes<S: Clone + Send + Sync + 'static>() -> axum::Router<S> {
     axum::Router::new().route("/openapi.json", get(served)).route("/", get(home))
 }
 
-/// The text for a person who opens the server's address in a browser.
+/// The text for whoever asks for the server's address without a browser.
 const HOME: &str = concat!(
     "entourage ",
     env!("CARGO_PKG_VERSION"),
     ": durable LLM agents\n\n",
+    "/console       see, answer and steer everything in a browser\n",
     "/openapi.json  describes the API: every path, what it takes and answers\n",
     "/v1/agents     agents; POST {\"message\": \"...\"} creates one\n",
     "/api/chats     chats with an orchestrator\n",
@@ -125,8 +130,13 @@ const HOME: &str = concat!(
     "on the command line. What needs a token says so with 401: `entourage token` makes one.\n",
 );
 
-async fn home() -> ([(HeaderName, &'static str); 1], &'static str) {
-    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], HOME)
+/// Leads a browser to the console.
+async fn home(headers: HeaderMap) -> Response {
+    let is_browser = headers.get(ACCEPT).is_some_and(|types| types.as_bytes().starts_with(b"text/html"));
+    if is_browser {
+        return Redirect::temporary("/console").into_response();
+    }
+    ([(CONTENT_TYPE, "text/plain; charset=utf-8")], HOME).into_response()
 }
 
 async fn served() -> ([(HeaderName, &'static str); 1], &'static str) {

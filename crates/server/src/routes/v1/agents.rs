@@ -60,10 +60,20 @@ async fn create(
     key: IdempotencyKey,
     Body(new): Body<CreateAgent>,
 ) -> Result<impl IntoResponse, Problem> {
+    let agent = created(&caller, &key, new).await?;
+    let location = format!("/v1/agents/{}", agent.id);
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(agent)))
+}
+
+/// Creates an agent.
+pub(crate) async fn created(
+    caller: &Caller,
+    key: &IdempotencyKey,
+    new: CreateAgent,
+) -> Result<Agent, Problem> {
     let CreateAgent { kind, title, message, parent } = new;
     let agent = caller.client.create(NewAgent { kind, title, message, parent }, key.as_deref()).await?;
-    let location = format!("/v1/agents/{}", agent.id);
-    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Agent::from(agent))))
+    Ok(Agent::from(agent))
 }
 
 /// List agents, newest first
@@ -74,7 +84,7 @@ async fn create(
     get, path = "/v1/agents", tag = "agents", operation_id = "listAgents", params(ListAgents),
     responses((status = 200, description = "A page of agents.", body = AgentPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<AgentPage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<ListAgents>) -> Answer<AgentPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     if let Some(name) = &query.name {
         return named(&caller, name, &query).await.map(Json);
@@ -165,7 +175,7 @@ async fn children(
     params(("id" = schema::AgentId, Path, description = "The agent.")),
     responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
+pub(crate) async fn get(caller: Caller, Id(id): Id<AgentId>) -> Answer<Agent> {
     let agent = caller.client.agent(id).await?;
     Ok(Json(shown(&caller.client, agent).await?))
 }
@@ -183,7 +193,7 @@ pub(super) async fn shown(client: &Client, agent: entourage_types::Agent) -> Res
     params(("id" = schema::AgentId, Path, description = "The agent.")),
     responses((status = 200, description = "The cause, and the chain that leads to it.", body = Why), Failures)
 )]
-async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
+pub(crate) async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
     Ok(Json(views::why(&caller.client.why(id).await?)))
 }
 
@@ -195,7 +205,11 @@ async fn why(caller: Caller, Id(id): Id<AgentId>) -> Answer<Why> {
     params(("id" = schema::AgentId, Path, description = "Any agent of the tree."), ShowTree),
     responses((status = 200, description = "The tree.", body = ShownTree), Gone, Failures)
 )]
-async fn tree(caller: Caller, Id(id): Id<AgentId>, Filter(show): Filter<ShowTree>) -> Answer<ShownTree> {
+pub(crate) async fn tree(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(show): Filter<ShowTree>,
+) -> Answer<ShownTree> {
     if let Some(at) = show.at {
         return Ok(Json(ShownTree::Then(views::past_tree(caller.client.tree_at(id, at).await?))));
     }
@@ -228,7 +242,11 @@ async fn timeline(
     params(("id" = schema::AgentId, Path, description = "The agent."), ListItems),
     responses((status = 200, description = "Items in their order.", body = ItemPage), Failures)
 )]
-async fn items(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<ListItems>) -> Answer<ItemPage> {
+pub(crate) async fn items(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<ListItems>,
+) -> Answer<ItemPage> {
     let limit = checked_limit(query.limit)?;
     let from = checked_number("from", query.from)?;
     let items = ItemQuery { bytes: BYTES, ..ItemQuery::of(id, from, limit) };

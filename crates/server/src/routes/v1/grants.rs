@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/grants", tag = "questions", operation_id = "listGrants", params(ListGrants),
     responses((status = 200, description = "A page of grants.", body = GrantPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<ListGrants>) -> Answer<GrantPage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<ListGrants>) -> Answer<GrantPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let read = |rows| caller.client.grants(query.root, query.agent, query.status, rows);
     Ok(Json(paging.read(read, |grant| grant.id.to_string()).await?))
@@ -35,6 +35,6 @@ async fn list(caller: Caller, Filter(query): Filter<ListGrants>) -> Answer<Grant
     params(("id" = schema::GrantId, Path, description = "The grant.")),
     responses((status = 200, description = "The grant, revoked.", body = Grant), Failures)
 )]
-async fn revoke(caller: Caller, Id(id): Id<GrantId>) -> Answer<Grant> {
+pub(crate) async fn revoke(caller: Caller, Id(id): Id<GrantId>) -> Answer<Grant> {
     Ok(Json(caller.client.revoke(id).await?.into()))
 }

@@ -31,7 +31,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         Conflict,
     )
 )]
-async fn intervene(
+pub(crate) async fn intervene(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,
@@ -48,7 +48,7 @@ async fn intervene(
     params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
     responses((status = 200, description = "A page of interventions.", body = InterventionPage), Failures)
 )]
-async fn list(
+pub(crate) async fn list(
     caller: Caller,
     Id(id): Id<AgentId>,
     Filter(query): Filter<PageQuery>,

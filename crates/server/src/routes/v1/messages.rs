@@ -35,7 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         Conflict,
     )
 )]
-async fn send(
+pub(crate) async fn send(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,

@@ -3,7 +3,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use axum::{extract::State, response::IntoResponse};
+use axum::{
+    extract::State,
+    response::{IntoResponse, Response},
+};
 use entourage_api::{FollowNews, Hello, NewsEvent};
 use entourage_engine::{AgentDelta, DeltaFeed, NewsFeed};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
@@ -12,6 +15,7 @@ use utoipa_axum::{router::OpenApiRouter, routes};
 use super::Failures;
 use crate::{
     Problem,
+    console::assets,
     extract::{Caller, Filter},
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
@@ -36,6 +40,17 @@ async fn follow(
     Filter(query): Filter<FollowNews>,
     State(served): State<AppState>,
 ) -> Result<impl IntoResponse, Problem> {
+    let ended = ended(caller.until, served.clone());
+    followed(&caller, query, &served, ended).await
+}
+
+/// The stream, which ends with its caller's right to it.
+pub(crate) async fn followed(
+    caller: &Caller,
+    query: FollowNews,
+    served: &AppState,
+    ended: impl Future + Send + 'static,
+) -> Result<Response, Problem> {
     let deltas = match query.follow {
         Some(agent) => Some(caller.client.deltas(agent).await?),
         None => None,
@@ -48,7 +63,7 @@ async fn follow(
     let source = Hints { hello: true, news, deltas, beat };
     // Browsers do not show comments, so silence is ended by `beat`.
     let silence = heartbeat.saturating_add(Duration::from_secs(3600));
-    Ok(streamed(source, opened, silence, ended(caller.until, served)))
+    Ok(streamed(source, opened, silence, ended))
 }
 
 /// What an owner's connection is sent.
@@ -89,7 +104,8 @@ impl EventSource for Hints {
         match heard {
             Heard::Hello(open_questions) => {
                 let version = env!("CARGO_PKG_VERSION").to_owned();
-                frame(frames, None, "hello", &Hello { version, open_questions })?;
+                let assets = assets::digest().to_owned();
+                frame(frames, None, "hello", &Hello { version, assets, open_questions })?;
             }
             Heard::News(news) => frames.extend_from_slice(news.encoded(encoded)),
             Heard::Delta(delta) => frame(frames, None, "delta", &views::delta(&delta))?,

@@ -26,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/questions", tag = "questions", operation_id = "listQuestions", params(ListQuestions),
     responses((status = 200, description = "A page of questions.", body = QuestionPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<QuestionPage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<QuestionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let ListQuestions { status, root, agent, about, order, .. } = query;
     let soonest_first = order == Some(QuestionOrder::Due);
@@ -45,7 +45,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListQuestions>) -> Answer<Qu
     params(("id" = schema::QuestionId, Path, description = "The question.")),
     responses((status = 200, description = "The question.", body = Question), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<Question> {
+pub(crate) async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<Question> {
     Ok(Json(views::asked(caller.client.asked_question(id).await?)))
 }
 
@@ -53,7 +53,7 @@ async fn get(caller: Caller, Id(id): Id<QuestionId>) -> Answer<Question> {
 const WRONG_WITH: &str = "`arguments` and `digest` go with an approval, and `reason` with `reject`";
 
 /// The answer that a request gives.
-fn given(request: AnswerQuestion) -> Result<Given, Problem> {
+pub(crate) fn given(request: AnswerQuestion) -> Result<Given, Problem> {
     let AnswerQuestion { answer, verdict, arguments, digest, reason, decline } = request;
     let plain = arguments.is_none() && digest.is_none();
     match (answer, verdict, decline) {
@@ -86,7 +86,7 @@ fn given(request: AnswerQuestion) -> Result<Given, Problem> {
         Conflict,
     )
 )]
-async fn answer(
+pub(crate) async fn answer(
     caller: Caller,
     Id(id): Id<QuestionId>,
     Body(request): Body<AnswerQuestion>,

@@ -59,7 +59,7 @@ async fn all(caller: Caller, Filter(query): Filter<ListRuns>) -> Answer<RunPage>
     params(("id" = schema::RunId, Path, description = "The run.")),
     responses((status = 200, description = "The run.", body = Run), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
+pub(crate) async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
     Ok(Json(caller.client.run(id).await?.into()))
 }
 

@@ -1,0 +1,54 @@
+// What the pages share: dialogs, forms that were sent, and the parts beside.
+import "./live.js";
+import "./keys.js";
+import "./stream.js";
+import "./act.js";
+import { show } from "./times.js";
+
+const $ = (id) => document.getElementById(id);
+
+show(document);
+document.addEventListener("htmx:after:swap", () => {
+  show(document);
+  const main = $("main");
+  document.title = `${main?.dataset.title ?? "Entourage"} · Entourage`;
+});
+
+// An answer that failed stays until the next request.
+document.addEventListener("htmx:before:request", (event) => {
+  if (event.target.id !== "main") $("failed").replaceChildren();
+});
+
+$("show-keys").addEventListener("click", () => $("keys").showModal());
+for (const close of document.querySelectorAll("[data-close]")) {
+  close.addEventListener("click", () => close.closest("dialog").close());
+}
+
+// What was sent is cleared, and the next text gets a key of its own.
+document.addEventListener("sent", (event) => {
+  const form = event.target.closest("form[data-send]");
+  if (!form) return;
+  form.reset();
+  const key = form.elements.namedItem("key");
+  if (key && event.detail?.key) key.value = event.detail.key;
+  form.closest("dialog")?.close();
+});
+
+// What was not sent keeps its text; where the server cannot be reached, that is said.
+document.addEventListener("htmx:error", (event) => {
+  if (event.target.id === "main") return;
+  const problem = document.createElement("p");
+  problem.className = "problem";
+  problem.textContent = "The server cannot be reached. Your text is still here: send it again.";
+  $("failed").replaceChildren(problem);
+});
+
+// Expired logins: the page and its drafts stay.
+document.addEventListener("htmx:response:error", (event) => {
+  if (event.detail?.ctx?.response?.status === 401) $("login")?.showModal();
+});
+document.addEventListener("logged-in", () => {
+  $("login")?.close();
+  $("failed").replaceChildren();
+  document.dispatchEvent(new Event("console:connect"));
+});

@@ -1,0 +1,142 @@
+// All by keyboard. Keys do nothing in what takes text, and can be switched off.
+import { open as act } from "./act.js";
+import { hold, isHeld } from "./live.js";
+
+const $ = (id) => document.getElementById(id);
+const ACTS = { p: "pause", s: "steer", m: "modify", c: "comment", R: "retry", S: "stop", D: "delete" };
+let after = "";
+
+const on = $("keys-on");
+on.checked = localStorage.getItem("keys") !== "off";
+on.addEventListener("change", () => localStorage.setItem("keys", on.checked ? "on" : "off"));
+
+const rows = () => [...document.querySelectorAll("[data-rows] .row, [data-rows] .item")];
+const current = () => document.activeElement?.closest(".row, .item");
+
+function move(by) {
+  const all = rows();
+  const at = all.indexOf(current());
+  all[at < 0 ? (by > 0 ? 0 : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]?.focus();
+}
+
+function press(row, selector) {
+  const button = row?.querySelector(selector);
+  if (!button) return false;
+  button.click();
+  return true;
+}
+
+// The keys of a question.
+function question(key, row) {
+  const words = row.querySelector("[data-words]");
+  if (/^[1-9]$/.test(key)) {
+    const option = row.querySelectorAll('[name="option"]')[Number(key) - 1];
+    if (!option) return false;
+    option.checked = true;
+    return press(row, '[value="say"]');
+  }
+  switch (key) {
+    case "w":
+      words?.focus();
+      return Boolean(words);
+    case "r":
+      if (!row.querySelector('[value="reject"]')) return false;
+      words?.focus();
+      row.dataset.rejects = "";
+      return true;
+    case "e": {
+      const edit = row.querySelector("[data-edit]");
+      if (!edit) return false;
+      edit.open = true;
+      edit.querySelector("textarea").focus();
+      return true;
+    }
+    default:
+      return press(row, `[data-key="${CSS.escape(key)}"]`);
+  }
+}
+
+function go(key) {
+  const link = document.querySelector(`.bar [data-key="${CSS.escape(key)}"]`);
+  link?.click();
+  return Boolean(link);
+}
+
+function handle(key) {
+  if (after === "g") {
+    after = "";
+    return go(key);
+  }
+  const row = current();
+  if (row && "question" in row.dataset && question(key, row)) return true;
+  if (row && key === "v" && press(row, '[data-key="v"]')) return true;
+  if (key in ACTS && act(ACTS[key])) return true;
+  switch (key) {
+    case "g":
+      after = "g";
+      setTimeout(() => { after = ""; }, 1500);
+      return true;
+    case "j": move(1); return true;
+    case "k": move(-1); return true;
+    case "?": $("keys").showModal(); return true;
+    case "h": hold(!isHeld()); return true;
+    case ".": return act();
+    case "y":
+      navigator.clipboard?.writeText(row?.dataset.open ? new URL(row.dataset.open, location).href : location.href);
+      $("said").textContent = "The link is copied.";
+      return true;
+    case "/": {
+      const filter = document.querySelector("[data-filter]");
+      filter?.focus();
+      return Boolean(filter);
+    }
+    case "Enter":
+      if (document.activeElement !== row || !row) return false;
+      if (row.dataset.open) location.href = row.dataset.open;
+      else row.querySelector("details")?.toggleAttribute("open");
+      return true;
+    case "Escape":
+      if (row) { row.blur(); $("main").focus(); } else history.back();
+      return true;
+    default:
+      return false;
+  }
+}
+
+document.addEventListener("keydown", (event) => {
+  const field = event.target.closest?.("input, textarea, select");
+  if (field) {
+    const form = field.form;
+    if (event.key === "Escape" && !field.closest("dialog")) { (field.closest(".row") ?? $("main")).focus(); event.preventDefault(); }
+    if (event.key === "Enter" && form && (event.ctrlKey || event.metaKey)) {
+      const row = field.closest("[data-question]");
+      const rejects = row && "rejects" in row.dataset ? '[value="reject"]' : null;
+      const edits = field.name === "arguments" ? '[value="edit"]' : null;
+      form.requestSubmit(form.querySelector(edits ?? rejects ?? '[value="say"], .primary, button'));
+      event.preventDefault();
+    } else if (event.key === "Enter" && event.altKey) {
+      const steer = form?.querySelector('[name="steer"]');
+      if (steer) { form.requestSubmit(steer); event.preventDefault(); }
+    }
+    return;
+  }
+  if (!on.checked || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+  if (handle(event.key)) event.preventDefault();
+});
+
+// After an answer the next question is in focus.
+let next = null;
+document.addEventListener("htmx:before:request", (event) => {
+  const row = event.target.closest?.("[data-answer]")?.closest(".row");
+  if (!row) return;
+  const all = rows();
+  const at = all.indexOf(row);
+  next = { answered: row.id, ids: [...all.slice(at + 1), ...all.slice(0, at).reverse()].map((other) => other.id) };
+});
+document.addEventListener("htmx:after:swap", () => {
+  if (!next || $(next.answered)) return;
+  const found = next.ids.map($).find(Boolean);
+  (found ?? $("main")).focus();
+  next = null;
+});

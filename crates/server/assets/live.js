@@ -1,0 +1,147 @@
+// Keeps the page as the server has it: the stream says what changed, and what is shown of that is asked for anew. Nothing
+// is kept here beside what the page shows.
+import { hold as holdTimes } from "./times.js";
+
+const $ = (id) => document.getElementById(id);
+const WATCHDOG = 40_000;
+const HIDDEN = 60_000;
+const LATEST = 10_000;
+
+let source = null;
+let failures = 0;
+let dog = 0;
+let retry = 0;
+let lostAt = 0;
+let lostTimer = 0;
+let held = false;
+let missed = false;
+let asked = 0;
+let waiting = 0;
+
+// At most once a second; what comes meanwhile is one request at its end.
+function refresh() {
+  const main = $("main");
+  if (!main) return;
+  if (held) { missed = true; return; }
+  const left = asked + 1000 - Date.now();
+  if (left > 0) {
+    waiting ||= setTimeout(() => { waiting = 0; refresh(); }, left);
+    return;
+  }
+  asked = Date.now();
+  main.dispatchEvent(new CustomEvent("live"));
+}
+
+function concerned(news) {
+  const live = $("main")?.dataset.live;
+  if (!news.trees || live === "all") return true;
+  return news.trees.some((tree) => tree.root === live);
+}
+
+function count(open) {
+  const badge = $("open-questions");
+  if (badge) {
+    badge.hidden = open === 0;
+    badge.textContent = open >= 200 ? "200+" : String(open);
+  }
+  const title = document.title.replace(/^\(\d+\+?\) /, "");
+  document.title = open ? `(${open >= 200 ? "200+" : open}) ${title}` : title;
+}
+
+function found() {
+  failures = 0;
+  clearTimeout(lostTimer);
+  lostTimer = 0;
+  lostAt = 0;
+  $("lost").hidden = true;
+  holdTimes(held);
+}
+
+function lost() {
+  lostAt ||= Date.now();
+  // A restart takes less than this.
+  lostTimer ||= setTimeout(() => {
+    $("lost").textContent = `No connection since ${new Date(lostAt).toLocaleTimeString()}. What you see is from then.`;
+    $("lost").hidden = false;
+    holdTimes(true);
+  }, 3000);
+}
+
+function watch() {
+  clearTimeout(dog);
+  dog = setTimeout(again, WATCHDOG);
+}
+
+function close() {
+  clearTimeout(dog);
+  clearTimeout(retry);
+  source?.close();
+  source = null;
+}
+
+function again() {
+  close();
+  lost();
+  failures += 1;
+  const most = Math.min(LATEST, 1000 * 2 ** Math.min(failures - 1, 4));
+  retry = setTimeout(connect, most * (0.5 + Math.random() / 2));
+}
+
+export function connect() {
+  close();
+  const follow = document.querySelector("[data-follow]")?.dataset.follow;
+  source = new EventSource(`/console/live${follow ? `?follow=${follow}` : ""}`);
+  source.onerror = again;
+  const on = (name, handle) => source.addEventListener(name, (event) => {
+    watch();
+    handle(JSON.parse(event.data));
+  });
+  on("hello", (hello) => {
+    found();
+    count(hello.open_questions);
+    $("renewed").hidden = hello.assets === document.body.dataset.assets;
+    document.dispatchEvent(new Event("console:stream"));
+    refresh();
+  });
+  on("news", (news) => {
+    count(news.open_questions);
+    if (concerned(news)) refresh();
+  });
+  on("delta", (delta) => document.dispatchEvent(new CustomEvent("console:delta", { detail: delta })));
+  on("beat", () => {});
+  watch();
+}
+
+export function hold(is) {
+  held = is;
+  holdTimes(is);
+  const button = $("hold");
+  button.setAttribute("aria-pressed", String(is));
+  button.textContent = is ? "Held" : "Hold";
+  if (!is && missed) {
+    missed = false;
+    refresh();
+  }
+}
+
+$("hold").addEventListener("click", () => hold(!held));
+export const isHeld = () => held;
+
+// A refresh that failed is tried with the next hint, or after a while.
+document.addEventListener("htmx:error", (event) => {
+  if (event.target.id === "main") again();
+});
+
+// Six connections are all that a browser has for a server.
+let hiddenTimer = 0;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(hiddenTimer);
+  if (document.hidden) hiddenTimer = setTimeout(close, HIDDEN);
+  else if (!source) connect();
+});
+document.addEventListener("console:connect", connect);
+addEventListener("online", connect);
+addEventListener("pagehide", close);
+addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
+
+connect();

@@ -1,0 +1,250 @@
+//! An agent: every item of its transcript, why it does not go on, and the forms that change that.
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{
+    Agent, Author, Intervention, Item, ItemBody, Level, ListItems, ListQuestions, ModelUse, Question,
+    ToolCall, Why,
+};
+use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
+use serde::Deserialize;
+
+use super::{
+    act::Acts,
+    filters,
+    shell::{Page, Section, Shown, Shows, View, new_key},
+};
+use crate::{
+    extract::{Filter, Id},
+    page::checked_number,
+    routes::v1::{agents, interventions, questions},
+};
+
+/// How many items are on a page.
+const EACH: u64 = 50;
+/// How much of an output is shown, in characters.
+const LONG: usize = 32 << 10;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct At {
+    /// The first item; the newest ones without it.
+    from: Option<u64>,
+}
+
+#[derive(Template)]
+#[template(path = "agent.html")]
+struct Transcript {
+    agent: Agent,
+    why: Option<Why>,
+    entries: Vec<Entry>,
+    questions: Vec<Question>,
+    pending: Vec<Intervention>,
+    /// The first item on the page before this one.
+    earlier: Option<u64>,
+    later: Option<u64>,
+}
+
+/// An item as it is shown, with the outputs of its calls.
+struct Entry {
+    seq: u64,
+    at: entourage_types::Time,
+    /// Whether a session ends before it.
+    begins_session: Option<u32>,
+    body: Shape,
+}
+
+impl Entry {
+    /// Whether code made its calls, and not the model.
+    fn is_of_code(&self) -> bool {
+        matches!(&self.body, Shape::Turn { calls, .. } if calls.first().is_some_and(|call| call.by_code))
+    }
+}
+
+enum Shape {
+    Message {
+        from: String,
+        text: String,
+    },
+    Turn {
+        text: String,
+        calls: Vec<Call>,
+        used: Option<ModelUse>,
+    },
+    /// The output of a call that is not on the page.
+    Output {
+        tool: String,
+        text: String,
+        error: bool,
+    },
+    Decision {
+        name: String,
+        text: String,
+    },
+    Digest {
+        text: String,
+    },
+    Context {
+        sections: Vec<(String, String)>,
+    },
+    Notice {
+        level: &'static str,
+        text: String,
+        cause: Option<String>,
+    },
+}
+
+struct Call {
+    id: CallId,
+    tool: String,
+    arguments: String,
+    /// Made by code, not by the model.
+    by_code: bool,
+    output: Option<(String, bool)>,
+}
+
+impl Page for Transcript {
+    const SECTION: Section = Section::Trees;
+
+    fn title(&self) -> String {
+        filters::title_of(&self.agent.title, &self.agent.kind).to_owned()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Tree(self.agent.root)
+    }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        let composer = Composer { agent: self.agent.id, key: new_key() }.render()?;
+        Ok(composer + &Acts::of(self.agent.id).render()?)
+    }
+}
+
+/// The form with which a person writes to the agent, and what its model says meanwhile.
+#[derive(Template)]
+#[template(path = "composer.html")]
+struct Composer {
+    agent: AgentId,
+    key: String,
+}
+
+pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): Filter<At>) -> Shown {
+    let caller = &view.caller;
+    let Json(agent) = agents::get(caller.clone(), Id(id)).await?;
+    let first = match from {
+        Some(from) => checked_number("from", from)?,
+        None => agent.items.saturating_sub(EACH),
+    };
+    let limit = u32::try_from(EACH).ok();
+    let Json(page) = agents::items(caller.clone(), Id(id), Filter(ListItems { from: first, limit })).await?;
+    let entries = entries(page.data);
+    let wanted =
+        ListQuestions { status: Some(QuestionStatus::Open), agent: Some(id), ..ListQuestions::default() };
+    let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
+    let why = match agent.status {
+        ShownStatus::Waiting | ShownStatus::Failed | ShownStatus::Queued => {
+            let Json(why) = agents::why(caller.clone(), Id(id)).await?;
+            Some(why)
+        }
+        _ => None,
+    };
+    let Json(done) =
+        interventions::list(caller.clone(), Id(id), Filter(entourage_api::PageQuery::default())).await?;
+    let pending =
+        done.data.into_iter().filter(|done| done.status == entourage_types::InterventionStatus::Pending);
+    let earlier = (first > 0).then(|| first.saturating_sub(EACH));
+    let later = (page.next_from < agent.items).then_some(page.next_from);
+    view.show(&Transcript {
+        why,
+        entries,
+        questions: asked.data,
+        pending: pending.collect(),
+        earlier,
+        later,
+        agent,
+    })
+}
+
+/// The items as they are shown: each call with its output, in its turn.
+fn entries(items: Vec<Item>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut session = None;
+    for Item { seq, at, session: of, body, .. } in items {
+        let begins_session = (session.is_some_and(|session| session != of)).then_some(of);
+        session = Some(of);
+        let body = match body {
+            ItemBody::Message { from, text, .. } => Shape::Message { from: author(from), text },
+            ItemBody::Turn { text, calls, used, .. } => {
+                Shape::Turn { text, calls: calls.into_iter().map(|made| call(made, false)).collect(), used }
+            }
+            ItemBody::SubCalls { calls, .. } => {
+                let text = String::new();
+                Shape::Turn {
+                    text,
+                    calls: calls.into_iter().map(|made| call(made, true)).collect(),
+                    used: None,
+                }
+            }
+            ItemBody::Output { call, tool, text, error, .. }
+            | ItemBody::SubOutput { call, tool, text, error, .. } => {
+                let text = cut(text);
+                match made(&mut entries, call) {
+                    Some(made) => {
+                        made.output = Some((text, error));
+                        continue;
+                    }
+                    None => Shape::Output { tool, text, error },
+                }
+            }
+            ItemBody::Decision { name, value, refused, why, .. } => {
+                let text = value.map(|value| filters::pretty_json(&value)).or(refused).unwrap_or_default();
+                let text = [text, why.unwrap_or_default()].join("\n");
+                Shape::Decision { name, text: text.trim().to_owned() }
+            }
+            ItemBody::Digest { text, .. } => Shape::Digest { text },
+            ItemBody::Context { entries } => {
+                let section =
+                    |entry: entourage_api::ContextEntry| (entry.section.to_string(), cut(entry.text));
+                Shape::Context { sections: entries.into_iter().map(section).collect() }
+            }
+            ItemBody::Notice { level, text, cause, .. } => {
+                let level = match level {
+                    Level::Info => "info",
+                    Level::Warning => "warning",
+                    Level::Error => "error",
+                };
+                Shape::Notice { level, text, cause }
+            }
+        };
+        entries.push(Entry { seq, at, begins_session, body });
+    }
+    entries
+}
+
+fn author(from: Author) -> String {
+    match from {
+        Author::User => "You".to_owned(),
+        Author::Agent { kind, .. } => kind,
+        Author::Trigger { name, .. } => format!("trigger {name}"),
+    }
+}
+
+fn call(ToolCall { id, tool, arguments, .. }: ToolCall, by_code: bool) -> Call {
+    Call { id, tool, arguments: filters::pretty_json(&arguments), by_code, output: None }
+}
+
+/// The call of this id, if it is on the page.
+fn made(entries: &mut [Entry], id: CallId) -> Option<&mut Call> {
+    entries.iter_mut().rev().find_map(|entry| match &mut entry.body {
+        Shape::Turn { calls, .. } => calls.iter_mut().find(|call| call.id == id),
+        _ => None,
+    })
+}
+
+/// The beginning of a text that would make the page slow.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONG) {
+        Some((end, _)) => format!("{}\n… {} more bytes", &text[..end], text.len() - end),
+        None => text,
+    }
+}

@@ -1,0 +1,157 @@
+//! How pages write what they show: the filters of their templates.
+
+use std::fmt::{self, Display};
+
+use askama::{Template, Values, filter_fn};
+use axum::response::Html;
+use entourage_types::{Cost, ShownStatus, WaitingOn, shows_in};
+use serde_json::Value;
+
+use super::shell::unrendered;
+use crate::Problem;
+
+/// An HTML response.
+pub(super) fn rendered(template: &impl Template) -> Result<Html<String>, Problem> {
+    template.render().map(Html).map_err(|error| unrendered(&error))
+}
+
+/// Foreign text for people: characters that show nothing, or turn the direction of reading, are written as their codes.
+struct Visible<'a>(&'a str);
+
+impl Display for Visible<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (mut before, mut from) = (None, 0);
+        for (at, char) in self.0.char_indices() {
+            let is_break = char == '\r' && self.0[at..].starts_with("\r\n");
+            if !is_break && !shows_in(&mut before, char) {
+                write!(f, "{}⟨U+{:04X}⟩", &self.0[from..at], u32::from(char))?;
+                from = at + char.len_utf8();
+            }
+        }
+        f.write_str(&self.0[from..])
+    }
+}
+
+/// Foreign text for people, as [`Visible`].
+#[filter_fn]
+pub(super) fn visible(text: impl Display, _: &dyn Values) -> askama::Result<String> {
+    Ok(Visible(&text.to_string()).to_string())
+}
+
+/// The first characters of a text on one line.
+#[filter_fn]
+pub(super) fn short(text: impl Display, _: &dyn Values, most: usize) -> askama::Result<String> {
+    let line = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    Ok(match line.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    })
+}
+
+/// A value as people read it: as JSON in lines.
+#[filter_fn]
+pub(super) fn pretty(value: &Value, _: &dyn Values) -> askama::Result<String> {
+    Ok(pretty_json(value))
+}
+
+/// What something cost, with as many digits as matter.
+#[filter_fn]
+pub(super) fn money(cost: &Cost, _: &dyn Values) -> askama::Result<String> {
+    Ok(amount(*cost))
+}
+
+/// A number in groups of three digits.
+#[filter_fn]
+pub(super) fn grouped(number: &u64, _: &dyn Values) -> askama::Result<String> {
+    Ok(in_groups(*number))
+}
+
+/// The shape of a status, beside its word.
+#[filter_fn]
+pub(super) fn shape(status: &ShownStatus, _: &dyn Values) -> askama::Result<&'static str> {
+    Ok(match status {
+        ShownStatus::Idle => "○",
+        ShownStatus::Queued => "◌",
+        ShownStatus::Running => "●",
+        ShownStatus::Waiting => "◐",
+        ShownStatus::Succeeded => "✓",
+        ShownStatus::Failed => "✕",
+        ShownStatus::Stopped => "■",
+        ShownStatus::Cancelled => "⊘",
+    })
+}
+
+/// What a waiting agent waits for, in a word or two.
+#[filter_fn]
+pub(super) fn waits_for(on: &WaitingOn, _: &dyn Values) -> askama::Result<&'static str> {
+    Ok(match on {
+        WaitingOn::User => "for a person",
+        WaitingOn::Agent => "for another agent",
+        WaitingOn::Timer => "for a time",
+        WaitingOn::Retry => "for a retry",
+        WaitingOn::Resume => "paused",
+    })
+}
+
+/// What an agent is called: by its kind, where it has no title.
+#[filter_fn]
+pub(super) fn title_or(title: impl Display, _: &dyn Values, kind: &str) -> askama::Result<String> {
+    Ok(title_of(&title.to_string(), kind).to_owned())
+}
+
+/// What an agent is called.
+pub(super) fn title_of<'a>(title: &'a str, kind: &'a str) -> &'a str {
+    if title.trim().is_empty() { kind } else { title }
+}
+
+pub(super) fn pretty_json(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn amount(cost: Cost) -> String {
+    // Billionths: no sum of costs has more digits than a float keeps of it.
+    let dollars = cost.nanos() as f64 / 1e9;
+    match cost.nanos() {
+        0 => "$0".to_owned(),
+        1..10_000_000 => format!("${dollars:.4}"),
+        _ => format!("${dollars:.2}"),
+    }
+}
+
+fn in_groups(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push('\u{202f}');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_as_its_code() {
+        for (text, shown) in [
+            ("plain\n\tä €", "plain\n\tä €"),
+            ("a\u{202e}b", "a⟨U+202E⟩b"),
+            ("zero\u{200b}width", "zero⟨U+200B⟩width"),
+            ("\u{1b}[31m", "⟨U+001B⟩[31m"),
+            ("one\r\ntwo\rthree", "one\r\ntwo⟨U+000D⟩three"),
+        ] {
+            assert_eq!(Visible(text).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn amounts_have_the_digits_that_matter() {
+        for (nanos, shown) in [(0, "$0"), (1_234_000, "$0.0012"), (1_500_000_000, "$1.50")] {
+            assert_eq!(amount(Cost::from_nanos(nanos)), shown);
+        }
+        assert_eq!([1, 1_000, 1_234_567].map(in_groups), ["1", "1\u{202f}000", "1\u{202f}234\u{202f}567"]);
+    }
+}

@@ -1,0 +1,83 @@
+//! The web console: pages that show what the API shows, and forms that do what it does.
+//!
+//! A page calls the handlers of `/v1` and renders the documents that they return, so that whatever it shows can be read
+//! there, too, and every rule of the API holds. Each page is one template and one file here. Its live part is served
+//! alone below `/console/f`, from the same template, and `live.js` asks for it when a hint says that something changed.
+
+mod act;
+mod agent;
+pub(crate) mod assets;
+#[allow(unreachable_pub, reason = "what makes a filter of a function writes it so")]
+mod filters;
+mod grants;
+mod headers;
+mod id;
+mod inbox;
+mod live;
+mod login;
+mod logins;
+mod origin;
+mod problems;
+mod shell;
+mod tree;
+mod trees;
+
+use axum::{
+    Router,
+    middleware::{from_fn, from_fn_with_state, map_response},
+    routing::{get, post},
+};
+
+use crate::{problem::no_route, state::AppState};
+
+pub(crate) use logins::Logins;
+
+/// The pages, each of which can be asked for whole or without what surrounds its live part.
+fn shown() -> Router<AppState> {
+    Router::new()
+        .route("/", get(inbox::open))
+        .route("/answered", get(inbox::closed))
+        .route("/grants", get(grants::show))
+        .route("/q/{id}", get(inbox::one))
+        .route("/trees", get(trees::show))
+        .route("/trees/{id}", get(tree::show))
+        .route("/agents/{id}", get(agent::show))
+}
+
+/// All that needs a login, if the server needs one.
+pub(crate) fn pages() -> Router<AppState> {
+    let forms = Router::new()
+        .route("/q/{id}/answer", post(inbox::answer))
+        .route("/grants/{id}/revoke", post(grants::revoke))
+        .route("/agents", post(act::create))
+        .route("/agents/{id}/messages", post(act::send))
+        .route("/agents/{id}/interventions", post(act::intervene))
+        .route("/logout", post(login::log_out))
+        .route("/id/{id}", get(id::find))
+        .route("/live", get(live::follow));
+    Router::new().nest("/console", shown().merge(forms).fallback(no_route)).nest("/console/f", shown())
+}
+
+/// All that needs no login.
+pub(crate) fn open() -> Router<AppState> {
+    Router::new()
+        .route("/console/login", get(login::show).post(login::log_in))
+        .route("/console/assets/{digest}/{*name}", get(assets::serve))
+}
+
+/// Has routes act for whoever is logged in.
+pub(crate) fn with_login(
+    pages: Router<AppState>,
+    served: &AppState,
+    guarded: impl Fn(Router<AppState>) -> Router<AppState>,
+) -> Router<AppState> {
+    guarded(pages).layer(from_fn_with_state(served.clone(), logins::logged_in))
+}
+
+/// Has problems be pages, refuses what other sites have a browser send, and forbids pages what they do not need.
+pub(crate) fn as_pages(routes: Router<AppState>) -> Router<AppState> {
+    routes
+        .layer(from_fn(origin::same_origin))
+        .layer(from_fn(problems::as_page))
+        .layer(map_response(headers::secured))
+}

@@ -1,0 +1,230 @@
+//! What surrounds each page, and how a page is asked for: whole, or without what surrounds its live part.
+
+use std::fmt::Write as _;
+
+use askama::Template;
+use axum::{
+    extract::{Form, FromRequest, FromRequestParts, OriginalUri, Request, rejection::FormRejection},
+    http::{
+        HeaderMap, StatusCode,
+        header::{ETAG, IF_NONE_MATCH},
+        request::Parts,
+    },
+    response::{IntoResponse, Response},
+};
+use entourage_types::{AgentId, Owner, PostId};
+use serde::de::DeserializeOwned;
+use sha2::{Digest, Sha256};
+
+use super::{assets, filters, filters::rendered};
+use crate::{Problem, extract::Caller, state::AppState};
+
+/// Below this path pages are served without what surrounds their live part.
+pub(super) const LIVE: &str = "/console/f";
+
+/// What a handler of the console returns.
+pub(super) type Shown = Result<Response, Problem>;
+
+/// The pages that can be reached from each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Section {
+    Inbox,
+    Trees,
+}
+
+impl Section {
+    const ALL: [Self; 2] = [Self::Inbox, Self::Trees];
+
+    fn is(self, other: &Self) -> bool {
+        self == *other
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Inbox => "Inbox",
+            Self::Trees => "Trees",
+        }
+    }
+
+    fn path(self) -> &'static str {
+        match self {
+            Self::Inbox => "/console",
+            Self::Trees => "/console/trees",
+        }
+    }
+
+    /// The key that leads to it, after `g`.
+    fn key(self) -> char {
+        match self {
+            Self::Inbox => 'i',
+            Self::Trees => 't',
+        }
+    }
+}
+
+/// Which changes a page shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Those of everything that its owner has.
+    Everything,
+    /// Those of one tree.
+    Tree(AgentId),
+}
+
+impl std::fmt::Display for Shows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Everything => f.write_str("all"),
+            Self::Tree(root) => root.fmt(f),
+        }
+    }
+}
+
+/// A page. Its template is its live part.
+pub(super) trait Page: Template {
+    const SECTION: Section;
+
+    fn title(&self) -> String;
+
+    fn shows(&self) -> Shows;
+
+    /// What stands below the live part and is never refreshed, such as a form that a person fills in.
+    fn below(&self, _: &View) -> askama::Result<String> {
+        Ok(String::new())
+    }
+}
+
+/// How a page was asked for, and by whom.
+pub(super) struct View {
+    pub(super) caller: Caller,
+    /// The path and the query within the console.
+    path: String,
+    is_part: bool,
+    /// The digest of the live part that the browser shows.
+    seen: Option<String>,
+}
+
+/// The live part, with how it is refreshed.
+#[derive(Template)]
+#[template(path = "main.html")]
+pub(super) struct Main<'a> {
+    pub(super) path: String,
+    pub(super) title: &'a str,
+    pub(super) live: String,
+    pub(super) digest: &'a str,
+    pub(super) content: String,
+}
+
+#[derive(Template)]
+#[template(path = "shell.html")]
+struct Shell<'a> {
+    title: &'a str,
+    assets: &'a str,
+    section: Section,
+    owner: &'a Owner,
+    has_login: bool,
+    main: Main<'a>,
+    below: String,
+}
+
+impl FromRequestParts<AppState> for View {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, served: &AppState) -> Result<Self, Problem> {
+        let caller = Caller::from_request_parts(parts, served).await?;
+        let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |OriginalUri(uri)| uri);
+        let is_part = uri.path().starts_with(LIVE) || is_htmx(&parts.headers);
+        let whole = uri.path_and_query().map_or("", |path| path.as_str());
+        let within = whole.strip_prefix(LIVE).or_else(|| whole.strip_prefix("/console"));
+        let path = within.unwrap_or_default().to_owned();
+        let seen = parts.headers.get(IF_NONE_MATCH).and_then(|seen| seen.to_str().ok()).map(str::to_owned);
+        Ok(Self { caller, path, is_part, seen })
+    }
+}
+
+impl View {
+    /// The same for what is shown in place of the page that a form was on.
+    pub(super) fn at(self, path: impl Into<String>) -> Self {
+        Self { path: path.into(), seen: None, ..self }
+    }
+
+    /// Whether a script of a page asks.
+    pub(super) fn is_part(&self) -> bool {
+        self.is_part
+    }
+
+    /// The response with a page; none if the browser shows it as it is.
+    pub(super) fn show<P: Page>(&self, page: &P) -> Shown {
+        let content = rendered_text(page)?;
+        let digest = short_digest(&content);
+        if self.is_part && self.seen.as_deref().is_some_and(|seen| seen.trim_matches('"') == digest) {
+            return Ok(StatusCode::NOT_MODIFIED.into_response());
+        }
+        let title = page.title();
+        let live = page.shows().to_string();
+        let main = Main { path: self.path.clone(), title: &title, live, digest: &digest, content };
+        let tag = [(ETAG, format!("\"{digest}\""))];
+        if self.is_part {
+            return Ok((tag, rendered(&main)?).into_response());
+        }
+        let below = page.below(self).map_err(|error| unrendered(&error))?;
+        let shell = Shell {
+            title: &title,
+            assets: assets::digest(),
+            section: P::SECTION,
+            owner: self.caller.client.owner(),
+            has_login: self.caller.until.is_some(),
+            main,
+            below,
+        };
+        Ok(rendered(&shell)?.into_response())
+    }
+}
+
+fn rendered_text(template: &impl Template) -> Result<String, Problem> {
+    template.render().map_err(|error| unrendered(&error))
+}
+
+pub(super) fn unrendered(error: &askama::Error) -> Problem {
+    tracing::error!(%error, "a page cannot be rendered");
+    Problem::internal("the page cannot be shown; the server's log has the cause")
+}
+
+fn short_digest(content: &str) -> String {
+    let mut digest = String::with_capacity(16);
+    for byte in &Sha256::digest(content)[..8] {
+        // Writing to a string cannot fail.
+        let _ = write!(digest, "{byte:02x}");
+    }
+    digest
+}
+
+/// Whether a script of a page asks, which shows the response in place of a part of the page.
+pub(super) fn is_htmx(headers: &HeaderMap) -> bool {
+    headers.contains_key("hx-request")
+}
+
+/// Whether a request is for a part of a page.
+pub(super) fn is_part(request: &Request) -> bool {
+    request.uri().path().starts_with(LIVE) || is_htmx(request.headers())
+}
+
+/// A new idempotency key for a form: sent twice, it has its effect once.
+pub(super) fn new_key() -> String {
+    PostId::new().to_string()
+}
+
+/// The fields of a form.
+pub(super) struct Fields<T>(pub(super) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Fields<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        match Form::<T>::from_request(request, state).await {
+            Ok(Form(fields)) => Ok(Self(fields)),
+            Err(FormRejection::BytesRejection(unread)) => Err(unread.into()),
+            Err(other) => Err(Problem::bad_body(other.body_text())),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Trees: who works, on what, since when, at what cost.
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{Agent, AgentOrder, ListAgents};
+use entourage_types::ShownStatus;
+use serde::Deserialize;
+
+use super::{
+    act::NewAgent,
+    filters,
+    shell::{Page, Section, Shown, Shows, View, new_key},
+};
+use crate::{
+    extract::{Filter, Id},
+    routes::v1::agents,
+};
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    status: Option<String>,
+    text: Option<String>,
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "trees.html")]
+struct Trees {
+    rows: Vec<Row>,
+    status: Option<ShownStatus>,
+    text: String,
+    next: Option<String>,
+}
+
+/// The agent at the top of a tree, with what it waits for.
+struct Row {
+    agent: Agent,
+    why: Option<String>,
+}
+
+impl Page for Trees {
+    const SECTION: Section = Section::Trees;
+
+    fn title(&self) -> String {
+        "Trees".to_owned()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Everything
+    }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        NewAgent { key: new_key() }.render()
+    }
+}
+
+pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
+    let blank = |text: &String| text.trim().is_empty();
+    let status = wanted.status.filter(|status| !blank(status));
+    let status: Option<ShownStatus> = match status {
+        Some(status) => Some(status.parse().map_err(|why: <ShownStatus as std::str::FromStr>::Err| {
+            crate::Problem::bad_query(format!("status: {why}"))
+        })?),
+        None => None,
+    };
+    let text = wanted.text.filter(|text| !blank(text));
+    let list = ListAgents {
+        roots: true,
+        status,
+        text: text.clone(),
+        order: Some(AgentOrder::Updated),
+        cursor: wanted.cursor,
+        ..ListAgents::default()
+    };
+    let Json(page) = agents::list(view.caller.clone(), Filter(list)).await?;
+    let mut rows = Vec::with_capacity(page.data.len());
+    for agent in page.data {
+        let why = match agent.status {
+            ShownStatus::Waiting | ShownStatus::Failed => {
+                let Json(why) = agents::why(view.caller.clone(), Id(agent.id)).await?;
+                Some(why.text)
+            }
+            _ => None,
+        };
+        rows.push(Row { agent, why });
+    }
+    view.show(&Trees { rows, status, text: text.unwrap_or_default(), next: page.next_cursor })
+}

@@ -1,0 +1,125 @@
+//! Questions and grants on pages.
+
+use entourage_engine::Kinds;
+use entourage_types::{ApprovalRule, Kind};
+use reqwest::StatusCode;
+use serde_json::json;
+
+use super::Browser;
+use crate::site::{Site, send};
+
+/// A site whose agents may write notes only with approval.
+async fn site_with_approvals() -> Site {
+    let approval = vec![ApprovalRule::of("create_note")];
+    let kind = Kind { approval, ..Kind::bare("assistant") };
+    Site::of_kinds(Kinds::none().with(kind)).await
+}
+
+#[tokio::test]
+async fn a_question_is_answered_by_an_option_by_words_or_not_at_all() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    for (fields, answer) in [
+        (&[("act", "say"), ("option", "blue"), ("text", "")][..], Some("blue")),
+        (&[("act", "say"), ("text", "neither")], Some("neither")),
+        (&[("act", "decline"), ("text", "")], None),
+    ] {
+        let (_, question) = site.asked("ask").await;
+        let page = browser.page("/console").await;
+        for part in ["Which colour?", "red", "blue", &question] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let empty =
+            browser.post(&format!("/console/q/{question}/answer"), &[("act", "say"), ("text", " ")]).await;
+        assert_eq!(empty.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(empty.text.contains("the answer is empty"), "{}", empty.text);
+        let done = browser.post(&format!("/console/q/{question}/answer"), fields).await;
+        assert_eq!(
+            (done.status, &done.headers["location"]),
+            (StatusCode::SEE_OTHER, &"/console".parse().unwrap())
+        );
+        let closed = site.get(&format!("/v1/questions/{question}")).await.expect(200);
+        assert_eq!(closed["answer"].as_str(), answer, "{closed}");
+        assert!(browser.page("/console").await.contains("Nobody waits for you"));
+        assert!(browser.page("/console/answered").await.contains(&question));
+    }
+}
+
+#[tokio::test]
+async fn a_second_answer_is_told_that_there_is_one_and_an_own_repeat_succeeds() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let (_, question) = site.asked("ask").await;
+    let path = format!("/console/q/{question}/answer");
+    let red = [("act", "say"), ("option", "red")];
+    assert_eq!(browser.post(&path, &red).await.status, StatusCode::SEE_OTHER);
+    let by_script =
+        browser.form(&path, &red).header("sec-fetch-site", "same-origin").header("hx-request", "true");
+    let repeated = send(by_script).await;
+    assert_eq!(repeated.status, StatusCode::OK, "{}", repeated.text);
+    assert!(repeated.text.starts_with("<main"), "what is left in the inbox: {}", repeated.text);
+    let by_script = browser.form(&path, &[("act", "say"), ("option", "blue")]);
+    let by_script = by_script.header("sec-fetch-site", "same-origin").header("hx-request", "true");
+    let other = send(by_script).await;
+    assert_eq!(other.status, StatusCode::CONFLICT);
+    assert_eq!(other.headers["hx-retarget"], "#failed");
+    assert!(other.text.contains("red"), "it says what was answered: {}", other.text);
+}
+
+#[tokio::test]
+async fn a_call_is_approved_as_it_was_shown_edited_or_rejected_with_a_reason() {
+    let site = site_with_approvals().await;
+    let browser = Browser::of(&site);
+    let edited = json!({"title": "Mine", "content": "Edited."}).to_string();
+    for (act, fields, output) in [
+        ("approve", &[][..], "It came back: "),
+        ("edit", &[("arguments", edited.as_str())], "It came back: "),
+        ("reject", &[("text", "too early")], "too early"),
+        ("approve_always", &[], "It came back: "),
+    ] {
+        let (agent, question) = site.asked("note").await;
+        let page = browser.page(&format!("/console/q/{question}")).await;
+        for part in ["create_note", "It is blue.", "name=\"digest\""] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
+        let digest = page.split("name=\"digest\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let path = format!("/console/q/{question}/answer");
+        let all: Vec<(&str, &str)> = [("act", act)].into_iter().chain(fields.iter().copied()).collect();
+        let stale = [&all[..], &[("digest", "0000")]].concat();
+        if act != "reject" {
+            assert_eq!(browser.post(&path, &stale).await.status, StatusCode::CONFLICT, "{act}");
+        }
+        let fresh = if act == "reject" { all } else { [&all[..], &[("digest", digest)]].concat() };
+        let done = browser.post(&path, &fresh).await;
+        assert_eq!(done.status, StatusCode::SEE_OTHER, "{act}: {}", done.text);
+        site.follow(&agent, 0).await.until(|frame| frame.is_status_of(&agent, "succeeded")).await;
+        let transcript = browser.page(&format!("/console/agents/{agent}")).await;
+        assert!(transcript.contains(output), "{act}: {transcript}");
+    }
+    let notes = site.get("/v1/notes").await.expect(200);
+    assert_eq!(notes["data"].as_array().unwrap().len(), 3, "{notes}");
+    assert!(notes.to_string().contains("Edited."), "{notes}");
+    let wrong = site.asked("note").await.1;
+    let answer = [("act", "edit"), ("arguments", "{")];
+    let refused = browser.post(&format!("/console/q/{wrong}/answer"), &answer).await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(refused.text.contains("the arguments are not JSON"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn a_grant_is_listed_and_revoked() {
+    let site = site_with_approvals().await;
+    let browser = Browser::of(&site);
+    assert!(browser.page("/console/grants").await.contains("No agent may do anything without asking"));
+    let (agent, question) = site.asked("note").await;
+    let always = [("act", "approve_always")];
+    assert!(browser.post(&format!("/console/q/{question}/answer"), &always).await.status.is_redirection());
+    site.follow(&agent, 0).await.until(|frame| frame.is_status_of(&agent, "succeeded")).await;
+    let page = browser.page("/console/grants").await;
+    let grant = site.get("/v1/grants").await.expect(200)["data"][0]["id"].as_str().unwrap().to_owned();
+    assert!(page.contains(&grant) && page.contains("Revoke"), "{page}");
+    let revoked = browser.post(&format!("/console/grants/{grant}/revoke"), &[]).await;
+    assert_eq!(revoked.headers["location"], "/console/grants");
+    let page = browser.page("/console/grants").await;
+    assert!(page.contains("revoked") && !page.contains("Revoke<"), "{page}");
+}

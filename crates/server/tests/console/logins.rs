@@ -1,0 +1,153 @@
+//! Logging in and out.
+
+use std::{sync::Arc, time::Duration};
+
+use entourage_server::{Algorithm, mint};
+use entourage_store::Store;
+use entourage_store_sqlite::SqliteStore;
+use entourage_types::Owner;
+use reqwest::{Method, StatusCode};
+use serde_json::json;
+
+use super::{Browser, cookie_of};
+use crate::{
+    auth::{SECRET, settings, token_of, with},
+    site::{Site, send},
+    stream::Stream,
+};
+
+#[tokio::test]
+async fn a_stranger_gets_to_the_login_and_from_there_to_the_page() {
+    let site = Site::with(settings()).await;
+    let browser = Browser::of(&site);
+    let sent_away = browser.get("/console/trees?status=failed").await;
+    assert_eq!(sent_away.status, StatusCode::SEE_OTHER);
+    let login = sent_away.headers["location"].to_str().unwrap().to_owned();
+    let page = browser.page(&login).await;
+    assert!(page.contains("value=\"/console/trees?status=failed\""), "{page}");
+    let fields = [("token", token_of("ann")), ("next", "/console/trees?status=failed".to_owned())];
+    let fields = fields.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let done = browser.post("/console/login", &fields).await;
+    assert_eq!(done.headers["location"], "/console/trees?status=failed");
+    let elsewhere = [("token", token_of("ann")), ("next", "https://evil.example".to_owned())];
+    let elsewhere = elsewhere.each_ref().map(|(name, value)| (*name, value.as_str()));
+    assert_eq!(browser.post("/console/login", &elsewhere).await.headers["location"], "/console");
+    let wrong = browser.post("/console/login", &[("token", "no token")]).await;
+    assert_eq!(wrong.status, StatusCode::UNAUTHORIZED);
+    assert!(wrong.text.contains("the token is refused") && wrong.text.contains("<form"), "{}", wrong.text);
+    assert!(!wrong.headers.contains_key("set-cookie"));
+}
+
+#[tokio::test]
+async fn a_part_of_a_page_says_that_the_login_has_ended() {
+    let site = Site::with(settings()).await;
+    let browser = Browser::of(&site);
+    for path in ["/console/f/trees", "/console/f"] {
+        let refused = browser.get(path).await;
+        assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{path}");
+        assert_eq!(refused.headers["hx-retarget"], "#failed", "what is shown stays");
+        assert!(refused.text.contains("log in again"), "{}", refused.text);
+    }
+}
+
+#[tokio::test]
+async fn a_cookie_is_out_of_reach_of_scripts_and_good_for_the_console_alone() {
+    let site = Site::with(settings()).await;
+    let token = token_of("ann");
+    let answer = Browser::of(&site).post("/console/login", &[("token", &token)]).await;
+    let set = answer.headers["set-cookie"].to_str().unwrap();
+    for part in ["Path=/console;", "HttpOnly", "SameSite=Lax", "Max-Age="] {
+        assert!(set.contains(part), "{part}: {set}");
+    }
+    assert!(!set.contains(&token) && !set.contains("Secure"), "{set}");
+    let cookie = cookie_of(&answer);
+    let api = site.request(Method::GET, "/v1/agents").header("cookie", &cookie);
+    assert_eq!(send(api).await.status, StatusCode::UNAUTHORIZED);
+    let forged = cookie.replace("entourage_console=", "entourage_console=0");
+    let request = Browser::of(&site).request(Method::GET, "/console").header("cookie", forged);
+    assert_eq!(send(request).await.status, StatusCode::SEE_OTHER);
+    let by_tls = Browser::of(&site).form("/console/login", &[("token", &token)]);
+    let by_tls = by_tls.header("sec-fetch-site", "same-origin").header("origin", "https://agents.example");
+    let answer = send(by_tls).await;
+    let set = answer.headers["set-cookie"].to_str().unwrap();
+    assert!(set.starts_with("__Host-") && set.contains("Path=/;") && set.ends_with("Secure"), "{set}");
+    let request = Browser::of(&site).request(Method::GET, "/console").header("cookie", cookie_of(&answer));
+    assert_eq!(send(request).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_login_outlives_a_restart_and_not_a_change_of_the_key() {
+    let store: Arc<dyn Store> = Arc::new(SqliteStore::in_memory().unwrap());
+    let first = Site::over(Arc::clone(&store), settings()).await;
+    let cookie = Browser::logged_in(&first, &token_of("ann")).await.cookie;
+    for (settings, status) in [
+        (settings(), StatusCode::OK),
+        (with(Algorithm::Hs256, &format!("another {SECRET}")), StatusCode::SEE_OTHER),
+        (settings(), StatusCode::OK),
+    ] {
+        let site = Site::over(Arc::clone(&store), settings).await;
+        let browser = Browser { cookie: cookie.clone(), ..Browser::of(&site) };
+        assert_eq!(browser.get("/console").await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn who_logs_out_has_no_page_and_no_stream_and_everywhere_means_all_browsers() {
+    let site = Site::with(settings()).await;
+    let (one, other, third) = (
+        Browser::logged_in(&site, &token_of("ann")).await,
+        Browser::logged_in(&site, &token_of("ann")).await,
+        Browser::logged_in(&site, &token_of("ann")).await,
+    );
+    let bob = Browser::logged_in(&site, &token_of("bob")).await;
+    let mut stream = Stream::open(one.request(Method::GET, "/console/live")).await;
+    assert_eq!(stream.next().await.expect("a frame").event, "hello");
+    let left = one.post("/console/logout", &[]).await;
+    assert_eq!(left.headers["location"], "/console/login");
+    assert!(stream.next().await.is_none(), "the stream ends");
+    assert_eq!(one.get("/console").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(other.get("/console").await.status, StatusCode::OK);
+    other.post("/console/logout", &[("everywhere", "true")]).await;
+    assert_eq!(third.get("/console").await.status, StatusCode::SEE_OTHER);
+    assert_eq!(bob.get("/console").await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_login_ends_with_its_token() {
+    let site = Site::with(settings()).await;
+    let short = mint(&settings(), &Owner::new("ann"), Duration::from_secs(2)).unwrap();
+    let browser = Browser::logged_in(&site, &short).await;
+    let mut stream = Stream::open(browser.request(Method::GET, "/console/live")).await;
+    while stream.next().await.is_some() {}
+    assert_eq!(browser.get("/console").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn attempts_are_limited_and_no_login_is_asked_for_where_none_is_needed() {
+    let site = Site::with(settings()).await;
+    let browser = Browser::of(&site);
+    let mut last = StatusCode::OK;
+    for _ in 0..31 {
+        last = browser.post("/console/login", &[("token", "x")]).await.status;
+    }
+    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    let open = Site::open().await;
+    let answer = Browser::of(&open).get("/console/login?next=/console/trees").await;
+    assert_eq!(answer.headers["location"], "/console/trees");
+}
+
+#[tokio::test]
+async fn an_owner_has_a_hundred_logins_and_the_oldest_gives_way() {
+    let site = Site::with(settings()).await;
+    let client = site.engine.client(Owner::new("ann"));
+    let (first, _) = client.log_in(None).await.unwrap();
+    for _ in 0..100 {
+        client.log_in(None).await.unwrap();
+    }
+    assert!(site.engine.console_login(&first).await.unwrap().is_none());
+    let (last, login) = client.log_in(None).await.unwrap();
+    assert!(!login.is_operator, "the owner of a token is not the operator");
+    assert_eq!(site.engine.console_login(&last).await.unwrap(), Some(login));
+    let agents = site.bearing(&token_of("ann")).post("/v1/agents", &json!({})).await;
+    agents.expect(201);
+}
