@@ -14,11 +14,7 @@ HOME_DIR=$(services_home) || exit
 [ -x "${BINARY:-}" ] || { echo "BINARY names no program: ${BINARY:-}" >&2; exit 2; }
 
 npm_package "$HOME_DIR" playwright-core $VERSION index.js; MODULES=$(dirname "$PACKAGE")
-if ! command -v chromium >/dev/null; then
-  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "chromium is not installed"
-  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >&2 ||
-    skip "apt-get could not install chromium"
-fi
+need_chromium
 
 place=$(mktemp -d "$HOME_DIR/run/browser.XXXXXX")
 trap 'rm -rf "$place"' EXIT
@@ -33,7 +29,6 @@ approval: [{ tools: create_note }]
 ---
 You keep notes.
 KIND
-# Nothing listens there: it was free a moment ago.
-port=$(node -e 'const s=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})')
+port=$(free_port)
 ENTOURAGE_MODEL=rehearsal timeout 240 node "$place/stream.mjs" "$BINARY" "$place/data" "$port" "$(command -v chromium)" ||
   fail "a stream did not survive restarts in a browser"

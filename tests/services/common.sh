@@ -30,6 +30,19 @@ npm_package() {
   [ -f "$PACKAGE/$4" ] || skip "$2@$3 has no $4"
 }
 
+# Installs Debian's Chromium if it is missing and we may.
+need_chromium() {
+  command -v chromium >/dev/null && return
+  [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || skip "chromium is not installed"
+  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium; } >&2 ||
+    skip "apt-get could not install chromium"
+}
+
+# A port on which nothing listens: it was free a moment ago.
+free_port() {
+  node -e 'const s=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'
+}
+
 # A pid file holds the pid and, on the second line, the address. The command line is compared too,
 # because the pid of a server that died may belong to some other process by now.
 alive() {   # alive PIDFILE WORD

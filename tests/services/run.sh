@@ -75,6 +75,11 @@ case $browser in
   0) passed=$((passed + 1)); echo "PASSED: a browser follows an exploration through restarts" ;;
   *) missing $browser "a browser follows an exploration through restarts" ;;
 esac
+bash $HERE/console.sh; console=$?
+case $console in
+  0) passed=$((passed + 1)); echo "PASSED: the console in a browser (by ${SECONDS}s)" ;;
+  *) missing $console "the console in a browser" ;;
+esac
 
 bash $HERE/bubblewrap.sh; bubblewrap=$?
 case $bubblewrap in

@@ -8,11 +8,7 @@ import { show } from "./times.js";
 const $ = (id) => document.getElementById(id);
 
 show(document);
-document.addEventListener("htmx:after:swap", () => {
-  show(document);
-  const main = $("main");
-  document.title = `${main?.dataset.title ?? "Entourage"} · Entourage`;
-});
+document.addEventListener("htmx:after:swap", () => show(document));
 
 // An answer that failed stays until the next request.
 document.addEventListener("htmx:before:request", (event) => {

@@ -4,7 +4,7 @@ import { hold as holdTimes } from "./times.js";
 
 const $ = (id) => document.getElementById(id);
 const WATCHDOG = 40_000;
-const HIDDEN = 60_000;
+const HIDDEN = 5_000;
 const LATEST = 10_000;
 
 let source = null;
@@ -16,6 +16,7 @@ let lostTimer = 0;
 let held = false;
 let missed = false;
 let asked = 0;
+let open = 0;
 let waiting = 0;
 
 // At most once a second; what comes meanwhile is one request at its end.
@@ -38,14 +39,31 @@ function concerned(news) {
   return news.trees.some((tree) => tree.root === live);
 }
 
-function count(open) {
+// The title says how many questions are open, also in a tab that is not seen.
+function count(known) {
+  open = known;
+  const text = open >= 200 ? "200+" : String(open);
   const badge = $("open-questions");
-  if (badge) {
-    badge.hidden = open === 0;
-    badge.textContent = open >= 200 ? "200+" : String(open);
-  }
-  const title = document.title.replace(/^\(\d+\+?\) /, "");
-  document.title = open ? `(${open >= 200 ? "200+" : open}) ${title}` : title;
+  badge.hidden = open === 0;
+  badge.textContent = text;
+  const title = `${$("main")?.dataset.title ?? ""} · Entourage`;
+  document.title = open ? `(${text}) ${title}` : title;
+}
+
+// A browser has six connections for a server: more windows than these wait until one of them is closed or hidden.
+const WINDOWS = 5;
+let giveUp = null;
+
+function place() {
+  if (!navigator.locks) return Promise.resolve(true);
+  const take = (name) => new Promise((taken) => {
+    navigator.locks.request(name, { ifAvailable: true }, (lock) => {
+      taken(Boolean(lock));
+      return lock && new Promise((release) => { giveUp = release; });
+    });
+  });
+  return [...Array(WINDOWS).keys()].reduce(
+    async (found, n) => (await found) || take(`entourage-window-${n}`), Promise.resolve(false));
 }
 
 function found() {
@@ -77,6 +95,8 @@ function close() {
   clearTimeout(retry);
   source?.close();
   source = null;
+  giveUp?.();
+  giveUp = null;
 }
 
 function again() {
@@ -87,8 +107,15 @@ function again() {
   retry = setTimeout(connect, most * (0.5 + Math.random() / 2));
 }
 
-export function connect() {
+async function connect() {
   close();
+  if (document.hidden) return;
+  if (!await place()) {
+    $("lost").textContent = "This is one window too many to be kept current: close one, or look at it again later.";
+    $("lost").hidden = false;
+    retry = setTimeout(connect, LATEST);
+    return;
+  }
   const follow = document.querySelector("[data-follow]")?.dataset.follow;
   source = new EventSource(`/console/live${follow ? `?follow=${follow}` : ""}`);
   source.onerror = again;
@@ -132,7 +159,9 @@ document.addEventListener("htmx:error", (event) => {
   if (event.target.id === "main") again();
 });
 
-// Six connections are all that a browser has for a server.
+document.addEventListener("htmx:after:swap", () => count(open));
+
+// A page that nobody sees has no connection.
 let hiddenTimer = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiddenTimer);

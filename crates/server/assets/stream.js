@@ -2,35 +2,47 @@
 
 const stream = document.getElementById("stream");
 if (stream) {
-  const [reasoning, spoken] = stream.children;
+  const parts = { reasoning: stream.children[0], text: stream.children[1] };
   const said = document.getElementById("said");
   let of = null;
-  let at = 0;
+  let attempt = -1;
+  let length = {};
 
-  const clear = () => {
-    reasoning.replaceChildren();
-    spoken.replaceChildren();
-    stream.hidden = true;
-    of = null;
-  };
   const tell = (text) => { if (said.textContent !== text) said.textContent = text; };
 
+  function clear() {
+    for (const part of Object.values(parts)) part.replaceChildren();
+    stream.hidden = true;
+    of = null;
+    attempt = -1;
+    length = { reasoning: 0, text: 0 };
+  }
+
+  // Each piece has its place in the text. One beyond what is here means that some were lost: the turn will have them.
+  function add(name, piece, offset) {
+    const characters = [...piece];
+    const known = length[name] - offset;
+    if (known < 0 || known >= characters.length) return;
+    parts[name].append(characters.slice(known).join(""));
+    length[name] += characters.length - known;
+    stream.hidden = false;
+  }
+
+  clear();
   document.addEventListener("console:stream", clear);
   document.addEventListener("console:delta", ({ detail: delta }) => {
-    const key = `${delta.run}/${delta.item_seq}/${delta.attempt}`;
-    if (delta.reset || (of !== null && (of !== key || delta.offset !== at))) clear();
-    if (delta.reset) return;
-    if (of === null) {
-      // Only from the beginning: the turn itself comes soon.
-      if (delta.offset !== 0) return;
+    const key = `${delta.run}/${delta.item_seq}`;
+    if (of === key && delta.attempt < attempt) return;
+    if (of !== key || delta.attempt > attempt || delta.reset) {
+      clear();
       of = key;
+      attempt = delta.attempt;
       stream.dataset.seq = String(delta.item_seq);
       tell("The answer begins.");
     }
-    at = delta.offset + 1;
-    const text = delta.text ?? delta.reasoning ?? "";
-    (delta.text === undefined ? reasoning : spoken).append(text);
-    stream.hidden = false;
+    for (const name of ["reasoning", "text"]) {
+      if (delta[name] !== undefined) add(name, delta[name], delta.offset);
+    }
   });
   document.addEventListener("htmx:after:swap", () => {
     const items = Number(document.querySelector("[data-items]")?.dataset.items ?? 0);

@@ -3,8 +3,8 @@
 use askama::Template;
 use axum::Json;
 use entourage_api::{
-    Agent, Author, Intervention, Item, ItemBody, Level, ListItems, ListQuestions, ModelUse, Question,
-    ToolCall, Why,
+    Agent, Author, Entry as Said, Intervention, Item, ItemBody, Level, ListItems, ListMessages,
+    ListQuestions, ModelUse, Question, Role, ToolCall, Why,
 };
 use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use super::{
 use crate::{
     extract::{Filter, Id},
     page::checked_number,
-    routes::v1::{agents, interventions, questions},
+    routes::v1::{agents, interventions, messages, questions},
 };
 
 /// How many items are on a page.
@@ -40,6 +40,8 @@ struct Transcript {
     entries: Vec<Entry>,
     questions: Vec<Question>,
     pending: Vec<Intervention>,
+    /// The messages that it has not read.
+    unread: Vec<Said>,
     /// The first item on the page before this one.
     earlier: Option<u64>,
     later: Option<u64>,
@@ -152,6 +154,10 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
         interventions::list(caller.clone(), Id(id), Filter(entourage_api::PageQuery::default())).await?;
     let pending =
         done.data.into_iter().filter(|done| done.status == entourage_types::InterventionStatus::Pending);
+    let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
+    let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
+    let unread =
+        said.data.into_iter().filter(|said| said.role == Role::User && said.item_seq.is_none()).collect();
     let earlier = (first > 0).then(|| first.saturating_sub(EACH));
     let later = (page.next_from < agent.items).then_some(page.next_from);
     view.show(&Transcript {
@@ -159,6 +165,7 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
         entries,
         questions: asked.data,
         pending: pending.collect(),
+        unread,
         earlier,
         later,
         agent,

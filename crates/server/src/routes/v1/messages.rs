@@ -55,7 +55,7 @@ pub(crate) async fn send(
     params(("id" = schema::AgentId, Path, description = "The agent."), ListMessages),
     responses((status = 200, description = "A page of the conversation.", body = EntryPage), Failures)
 )]
-async fn transcript(
+pub(crate) async fn transcript(
     caller: Caller,
     Id(id): Id<AgentId>,
     Filter(query): Filter<ListMessages>,
