@@ -119,7 +119,7 @@ pub(crate) fn router_of(
         routes.layer(bodies.clone()).layer(bearer).layer(stream_token)
     };
     let unguarded = |routes: Router<AppState>| routes.layer(bodies.clone()).layer(from_fn(stranger));
-    let pages = console::with_login(console::pages(), &state, &guarded);
+    let pages = console::with_login(console::pages(), &state, guarded);
     let pages = console::as_pages(pages.merge(unguarded(console::open())));
     let mut native = guarded(known)
         .merge(unguarded(open.merge(openapi::routes())))

@@ -36,6 +36,7 @@ mod logs;
 mod mcp;
 mod migrate;
 mod models;
+mod open;
 mod openapi;
 mod out;
 mod outgoing_message;
@@ -84,7 +85,8 @@ const AFTER_HELP: &str = "\
 Examples:
   entourage run \"What is in this folder?\" --files .   one task, the answer on stdout
   entourage chat                                      a conversation
-  entourage serve                                     the HTTP API; the other commands then talk to it
+  entourage serve                                     the HTTP API and the console; the other commands then talk to it
+  entourage open                                      the console, in a browser
   entourage doctor                                    what is set up, and what is missing
 
 With --json, every line on stdout is one JSON object: one line for one thing, and for a list a line for each entry, \
@@ -108,6 +110,7 @@ enum Command {
     Explore(explore::Explore),
     Chat(chat::Chat),
     Serve(serve::Serve),
+    Open(open::Open),
     Tree(tree::Tree),
     Tail(tail::Tail),
     Show(show::Show),
@@ -217,6 +220,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Explore(explore) => explore.run(&globals).await,
         Command::Chat(chat) => chat.run(&globals).await,
         Command::Serve(serve) => serve.run(&globals).await,
+        Command::Open(open) => open.run(&globals).await,
         Command::Tree(tree) => tree.run(&globals).await,
         Command::Tail(tail) => tail.run(&globals).await,
         Command::Show(show) => show.run(&globals).await,

@@ -25,7 +25,7 @@ Examples:
   ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
     entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
 
-/openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP \
+The console is at /console, for a browser (`entourage open`); /openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP \
 makes it read the kinds again, as `entourage kinds reload` does.";
 
 /// Serve the HTTP API and run all agents
@@ -127,9 +127,10 @@ fn greet(
     }
     let paint = out::stdout();
     out::result(text!["entourage serves ", paint.bold(&running.url)])?;
-    out::result(format!("  data   {}", settings.data.display()))?;
-    out::result(format!("  auth   {auth}"))?;
-    out::result(format!("  model  {} ({})", choice.default_model, choice.why))?;
+    out::result(format!("  console  {}/console", running.url))?;
+    out::result(format!("  data     {}", settings.data.display()))?;
+    out::result(format!("  auth     {auth}"))?;
+    out::result(format!("  model    {} ({})", choice.default_model, choice.why))?;
     if let Some(disclaimer) = entourage.engine.model().disclaimer() {
         out::note(out::stderr().yellow(format!("note: {disclaimer}")));
     }

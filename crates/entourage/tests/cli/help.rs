@@ -58,6 +58,7 @@ fn the_help_of_every_command_shows_an_example() {
             "explore",
             "chat",
             "serve",
+            "open",
             "tree",
             "tail",
             "show",

@@ -111,6 +111,11 @@ impl Running {
         Ok(sign)
     }
 
+    /// The token that it requires, if it made one for itself.
+    pub(crate) fn token(&self) -> Option<&str> {
+        self.token.as_deref()
+    }
+
     /// Whether it is a server.
     pub(crate) fn is_server(&self) -> bool {
         self.works == ServedWork::All
