@@ -35,7 +35,8 @@ function refresh() {
 
 function concerned(news) {
   const live = $("main")?.dataset.live;
-  if (!news.trees || live === "all") return true;
+  if (live === "server") return !news.trees || news.server.length > 0;
+  if (!news.trees || live === "all") return live !== "nothing";
   return news.trees.some((tree) => tree.root === live);
 }
 

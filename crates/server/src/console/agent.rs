@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Json;
 use entourage_api::{
     Agent, Author, Entry as Said, Intervention, Item, ItemBody, Level, ListItems, ListMessages,
-    ListQuestions, ModelUse, Question, Role, ToolCall, Why,
+    ListQuestions, ModelUse, PageQuery, Question, Role, Run, ToolCall, Why,
 };
 use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
@@ -17,11 +17,13 @@ use super::{
 use crate::{
     extract::{Filter, Id},
     page::checked_number,
-    routes::v1::{agents, interventions, messages, questions},
+    routes::v1::{agents, interventions, messages, questions, runs},
 };
 
 /// How many items are on a page.
 const EACH: u64 = 50;
+/// How many runs are named.
+const RUNS: u32 = 5;
 /// How much of an output is shown, in characters.
 const LONG: usize = 32 << 10;
 
@@ -39,6 +41,8 @@ struct Transcript {
     why: Option<Why>,
     entries: Vec<Entry>,
     questions: Vec<Question>,
+    /// The newest ones.
+    runs: Vec<Run>,
     pending: Vec<Intervention>,
     /// The messages that it has not read.
     unread: Vec<Said>,
@@ -150,14 +154,15 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
         }
         _ => None,
     };
-    let Json(done) =
-        interventions::list(caller.clone(), Id(id), Filter(entourage_api::PageQuery::default())).await?;
+    let Json(done) = interventions::list(caller.clone(), Id(id), Filter(PageQuery::default())).await?;
     let pending =
         done.data.into_iter().filter(|done| done.status == entourage_types::InterventionStatus::Pending);
     let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
     let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
     let unread =
         said.data.into_iter().filter(|said| said.role == Role::User && said.item_seq.is_none()).collect();
+    let wanted = PageQuery { limit: Some(RUNS), cursor: None };
+    let Json(runs) = runs::list(caller.clone(), Id(id), Filter(wanted)).await?;
     let earlier = (first > 0).then(|| first.saturating_sub(EACH));
     let later = (page.next_from < agent.items).then_some(page.next_from);
     view.show(&Transcript {
@@ -166,6 +171,7 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
         questions: asked.data,
         pending: pending.collect(),
         unread,
+        runs: runs.data,
         earlier,
         later,
         agent,

@@ -93,6 +93,37 @@ pub(super) fn waits_for(on: &WaitingOn, _: &dyn Values) -> askama::Result<&'stat
     })
 }
 
+/// How long something took, given in microseconds.
+#[filter_fn]
+pub(super) fn lasted(micros: &u64, _: &dyn Values) -> askama::Result<String> {
+    Ok(duration(*micros))
+}
+
+/// How long something took, given in milliseconds.
+#[filter_fn]
+pub(super) fn lasted_ms(millis: &u64, _: &dyn Values) -> askama::Result<String> {
+    Ok(duration(millis.saturating_mul(1000)))
+}
+
+/// A number of units of a drawing.
+#[filter_fn]
+pub(super) fn tenths(number: &f64, _: &dyn Values) -> askama::Result<String> {
+    Ok(format!("{number:.1}"))
+}
+
+/// Which share of a whole this is.
+#[filter_fn]
+pub(super) fn share(part: &u64, _: &dyn Values, whole: &u64) -> askama::Result<String> {
+    Ok(part.saturating_mul(100).checked_div(*whole).map_or_else(String::new, |share| format!("{share} %")))
+}
+
+/// A text as the id of an element.
+#[filter_fn]
+pub(super) fn as_id(text: impl Display, _: &dyn Values) -> askama::Result<String> {
+    let word = |char: char| if char.is_ascii_alphanumeric() || char == '_' { char } else { '-' };
+    Ok(text.to_string().chars().map(word).collect())
+}
+
 /// What an agent is called: by its kind, where it has no title.
 #[filter_fn]
 pub(super) fn title_or(title: impl Display, _: &dyn Values, kind: &str) -> askama::Result<String> {
@@ -106,6 +137,17 @@ pub(super) fn title_of<'a>(title: &'a str, kind: &'a str) -> &'a str {
 
 pub(super) fn pretty_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+fn duration(micros: u64) -> String {
+    let millis = micros / 1000;
+    match millis {
+        0 => format!("{micros} µs"),
+        1..1_000 => format!("{millis} ms"),
+        1_000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", millis / 60_000, millis / 1000 % 60),
+        _ => format!("{} h {} min", millis / 3_600_000, millis / 60_000 % 60),
+    }
 }
 
 fn amount(cost: Cost) -> String {
@@ -144,6 +186,19 @@ mod tests {
             ("one\r\ntwo\rthree", "one\r\ntwo⟨U+000D⟩three"),
         ] {
             assert_eq!(Visible(text).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn durations_have_the_units_that_matter() {
+        for (micros, shown) in [
+            (12, "12 µs"),
+            (3_400, "3 ms"),
+            (1_250_000, "1.2 s"),
+            (61_000_000, "1 min 1 s"),
+            (7_260_000_000, "2 h 1 min"),
+        ] {
+            assert_eq!(duration(micros), shown);
         }
     }
 

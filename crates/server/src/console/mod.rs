@@ -7,20 +7,28 @@
 mod act;
 mod agent;
 pub(crate) mod assets;
+mod documents;
 #[allow(unreachable_pub, reason = "what makes a filter of a function writes it so")]
 mod filters;
+mod goals;
 mod grants;
 mod headers;
 mod id;
 mod inbox;
+mod kinds;
 mod live;
 mod login;
 mod logins;
+mod memory;
 mod origin;
 mod problems;
+mod request;
+mod run;
+mod server;
 mod shell;
 mod tree;
 mod trees;
+mod usage;
 
 use axum::{
     Router,
@@ -42,6 +50,20 @@ fn shown() -> Router<AppState> {
         .route("/trees", get(trees::show))
         .route("/trees/{id}", get(tree::show))
         .route("/agents/{id}", get(agent::show))
+        .route("/goals", get(goals::all))
+        .route("/goals/{id}", get(goals::one))
+        .route("/documents", get(documents::all))
+        .route("/documents/{id}", get(documents::document))
+        .route("/projects/{id}", get(documents::project))
+        .route("/memory", get(memory::show))
+        .route("/usage", get(usage::show))
+        .route("/kinds", get(kinds::all))
+        .route("/kinds/{name}", get(kinds::one))
+        .route("/kinds/{name}/{version}", get(kinds::version))
+        .route("/server", get(server::health))
+        .route("/server/settings", get(server::settings))
+        .route("/runs/{id}", get(run::show))
+        .route("/runs/{id}/requests/{n}", get(request::show))
 }
 
 /// All that needs a login, if the server needs one.
@@ -52,6 +74,11 @@ pub(crate) fn pages() -> Router<AppState> {
         .route("/agents", post(act::create))
         .route("/agents/{id}/messages", post(act::send))
         .route("/agents/{id}/interventions", post(act::intervene))
+        .route("/documents/{id}/undo", post(documents::undo))
+        .route("/kinds/reload", post(kinds::reload))
+        .route("/kinds/check", post(kinds::check))
+        .route("/server/jobs/{name}/run", post(server::run_job))
+        .route("/server/webhooks/{name}/retry", post(server::retry_receiver))
         .route("/logout", post(login::log_out))
         .route("/id/{id}", get(id::find))
         .route("/live", get(live::follow));

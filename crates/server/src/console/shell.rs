@@ -12,7 +12,7 @@ use axum::{
     },
     response::{IntoResponse, Response},
 };
-use entourage_types::{AgentId, Owner, PostId};
+use entourage_types::{AgentId, Owner, PostId, Time};
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
@@ -30,34 +30,58 @@ pub(super) type Shown = Result<Response, Problem>;
 pub(super) enum Section {
     Inbox,
     Trees,
+    Goals,
+    Documents,
+    Memory,
+    Kinds,
+    Usage,
+    Server,
 }
 
 impl Section {
-    const ALL: [Self; 2] = [Self::Inbox, Self::Trees];
+    const ALL: [Self; 8] = [
+        Self::Inbox,
+        Self::Trees,
+        Self::Goals,
+        Self::Documents,
+        Self::Memory,
+        Self::Kinds,
+        Self::Usage,
+        Self::Server,
+    ];
 
     fn is(self, other: &Self) -> bool {
         self == *other
     }
 
+    /// Whether only the operator has it.
+    fn is_reserved(self) -> bool {
+        self == Self::Server
+    }
+
     fn name(self) -> &'static str {
-        match self {
-            Self::Inbox => "Inbox",
-            Self::Trees => "Trees",
-        }
+        self.parts().0
     }
 
     fn path(self) -> &'static str {
-        match self {
-            Self::Inbox => "/console",
-            Self::Trees => "/console/trees",
-        }
+        self.parts().1
     }
 
     /// The key that leads to it, after `g`.
     fn key(self) -> char {
+        self.parts().2
+    }
+
+    fn parts(self) -> (&'static str, &'static str, char) {
         match self {
-            Self::Inbox => 'i',
-            Self::Trees => 't',
+            Self::Inbox => ("Inbox", "/console", 'i'),
+            Self::Trees => ("Trees", "/console/trees", 't'),
+            Self::Goals => ("Goals", "/console/goals", 'o'),
+            Self::Documents => ("Documents", "/console/documents", 'd'),
+            Self::Memory => ("Memory", "/console/memory", 'm'),
+            Self::Kinds => ("Kinds", "/console/kinds", 'k'),
+            Self::Usage => ("Usage", "/console/usage", 'u'),
+            Self::Server => ("Server", "/console/server", 'h'),
         }
     }
 }
@@ -69,6 +93,10 @@ pub(super) enum Shows {
     Everything,
     /// Those of one tree.
     Tree(AgentId),
+    /// Those of the server, such as its kinds.
+    Server,
+    /// None: it shows what a restart alone changes.
+    Nothing,
 }
 
 impl std::fmt::Display for Shows {
@@ -76,6 +104,8 @@ impl std::fmt::Display for Shows {
         match self {
             Self::Everything => f.write_str("all"),
             Self::Tree(root) => root.fmt(f),
+            Self::Server => f.write_str("server"),
+            Self::Nothing => f.write_str("nothing"),
         }
     }
 }
@@ -100,6 +130,7 @@ pub(super) struct View {
     /// The path and the query within the console.
     path: String,
     is_part: bool,
+    now: Time,
     /// The digest of the live part that the browser shows.
     seen: Option<String>,
 }
@@ -123,6 +154,7 @@ struct Shell<'a> {
     section: Section,
     owner: &'a Owner,
     has_login: bool,
+    is_operator: bool,
     main: Main<'a>,
     below: String,
 }
@@ -138,7 +170,8 @@ impl FromRequestParts<AppState> for View {
         let within = whole.strip_prefix(LIVE).or_else(|| whole.strip_prefix("/console"));
         let path = within.unwrap_or_default().to_owned();
         let seen = parts.headers.get(IF_NONE_MATCH).and_then(|seen| seen.to_str().ok()).map(str::to_owned);
-        Ok(Self { caller, path, is_part, seen })
+        let now = served.engine.clock().now();
+        Ok(Self { caller, path, is_part, now, seen })
     }
 }
 
@@ -146,6 +179,11 @@ impl View {
     /// The same for what is shown in place of the page that a form was on.
     pub(super) fn at(self, path: impl Into<String>) -> Self {
         Self { path: path.into(), seen: None, ..self }
+    }
+
+    /// The time, by the clock that runs the agents.
+    pub(super) fn now(&self) -> Time {
+        self.now
     }
 
     /// Whether a script of a page asks.
@@ -174,6 +212,7 @@ impl View {
             section: P::SECTION,
             owner: self.caller.client.owner(),
             has_login: self.caller.until.is_some(),
+            is_operator: self.caller.client.is_operator(),
             main,
             below,
         };

@@ -9,7 +9,7 @@ mod key;
 mod no_body;
 
 pub(crate) use caller::Caller;
-pub(crate) use filter::{Filter, NoQuery};
+pub(crate) use filter::{Filter, NoParameters, NoQuery};
 pub(crate) use id::{Id, Ids, Names, Number};
 pub(crate) use if_match::{IfMatch, IfMatchAny};
 pub(crate) use json::{Body, Object};

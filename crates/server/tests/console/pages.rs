@@ -157,7 +157,10 @@ async fn an_id_and_the_address_of_the_server_lead_to_their_pages() {
         ("/".to_owned(), "/console".to_owned()),
         (format!("/console/id/{agent}"), format!("/console/agents/{agent}")),
         (format!("/console/id/{question}"), format!("/console/q/{question}")),
-        (format!("/console/id/{}", run.as_str().unwrap()), format!("/console/agents/{agent}")),
+        (
+            format!("/console/id/{}", run.as_str().unwrap()),
+            format!("/console/runs/{}", run.as_str().unwrap()),
+        ),
     ] {
         let answer = browser.get(&from).await;
         assert!(answer.status.is_redirection(), "{from}: {}", answer.text);

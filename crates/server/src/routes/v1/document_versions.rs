@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "A page of versions; it has fewer where texts are long.",
         body = DocumentVersionPage), Failures)
 )]
-async fn list(
+pub(crate) async fn list(
     caller: Caller,
     Id(id): Id<DocumentId>,
     Filter(query): Filter<PageQuery>,
@@ -50,7 +50,10 @@ async fn list(
     ),
     responses((status = 200, description = "The version.", body = DocumentVersion), Failures)
 )]
-async fn get(caller: Caller, Ids(id, Number(number)): Ids<DocumentId, Number>) -> Answer<DocumentVersion> {
+pub(crate) async fn get(
+    caller: Caller,
+    Ids(id, Number(number)): Ids<DocumentId, Number>,
+) -> Answer<DocumentVersion> {
     Ok(Json(caller.client.document_version(id, number).await?.into()))
 }
 
@@ -60,7 +63,7 @@ async fn get(caller: Caller, Ids(id, Number(number)): Ids<DocumentId, Number>) -
     params(("id" = schema::DocumentId, Path, description = "The document."), ShowDiff),
     responses((status = 200, description = "The differences.", body = DocumentDiff), Failures)
 )]
-async fn diff(
+pub(crate) async fn diff(
     caller: Caller,
     Id(id): Id<DocumentId>,
     Filter(ShowDiff { from, to }): Filter<ShowDiff>,

@@ -73,7 +73,7 @@ async fn create(
     params(("id" = schema::ProjectId, Path, description = "The project."), PageQuery),
     responses((status = 200, description = "A page of documents.", body = DocumentHeadPage), Failures)
 )]
-async fn list(
+pub(crate) async fn list(
     caller: Caller,
     Id(project): Id<ProjectId>,
     Filter(query): Filter<PageQuery>,

@@ -61,7 +61,7 @@ async fn create(
     get, path = "/v1/goals", tag = "goals", operation_id = "listGoals", params(ListGoals),
     responses((status = 200, description = "A page of goals.", body = GoalPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let ListGoals { status, text, .. } = query;
     Ok(Json(paging.narrowed(|page| caller.client.goals(status, text, page)).await?))
@@ -73,7 +73,7 @@ async fn list(caller: Caller, Filter(query): Filter<ListGoals>) -> Answer<GoalPa
     params(("id" = schema::GoalId, Path, description = "The goal, by its agent.")),
     responses((status = 200, description = "The goal.", body = Goal), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<AgentId>, _: NoQuery) -> Answer<Goal> {
+pub(crate) async fn get(caller: Caller, Id(id): Id<AgentId>, _: NoQuery) -> Answer<Goal> {
     Ok(Json(caller.client.goal(id).await?.into()))
 }
 
@@ -109,7 +109,11 @@ async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Probl
     params(("id" = schema::GoalId, Path, description = "The goal, by its agent."), PageQuery),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
-async fn tasks(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<TaskPage> {
+pub(crate) async fn tasks(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<TaskPage> {
     let read = |rows| caller.client.goal_tasks(id, rows);
     Ok(Json(Paging::of(&query)?.read(read, |task| task.id.to_string()).await?))
 }

@@ -24,7 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All jobs, in the order in which they run.", body = JobList),
         Failures, Reserved)
 )]
-async fn list(caller: Caller) -> Answer<JobList> {
+pub(crate) async fn list(caller: Caller) -> Answer<JobList> {
     Ok(Json(caller.client.jobs().await?.into_iter().map(views::job).collect()))
 }
 
@@ -34,7 +34,7 @@ async fn list(caller: Caller) -> Answer<JobList> {
     params(("name" = String, Path, description = "The job's name.", max_length = 255)),
     responses((status = 200, description = "The run, which has ended.", body = Job), Failures, Reserved)
 )]
-async fn run(caller: Caller, Id(name): Id<String>) -> Answer<Job> {
+pub(crate) async fn run(caller: Caller, Id(name): Id<String>) -> Answer<Job> {
     Ok(Json(views::job(caller.client.run_job(&name).await?)))
 }
 

@@ -39,7 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     responses((status = 200, description = "All kinds, including those without a file that still have open runs.",
         body = KindList), Failures)
 )]
-async fn list(caller: Caller) -> Answer<KindList> {
+pub(crate) async fn list(caller: Caller) -> Answer<KindList> {
     let is_operator = caller.client.is_operator();
     let kinds = caller.client.kinds_in_use().await?.into_iter();
     Ok(Json(kinds.map(|kind| views::kind(kind, is_operator)).collect()))
@@ -51,7 +51,7 @@ async fn list(caller: Caller) -> Answer<KindList> {
     params(("name" = String, Path, description = "Its name.", max_length = 255)),
     responses((status = 200, description = "The kind.", body = Kind), Failures)
 )]
-async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Kind> {
+pub(crate) async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Kind> {
     named(&caller, &name).await
 }
 
@@ -79,7 +79,7 @@ async fn named(caller: &Caller, name: &str) -> Answer<Kind> {
     post, path = "/v1/kinds/reload", tag = "kinds", operation_id = "reloadKinds",
     responses((status = 200, description = "What has changed.", body = Reloaded), Failures, Reserved)
 )]
-async fn reload(caller: Caller) -> Answer<Reloaded> {
+pub(crate) async fn reload(caller: Caller) -> Answer<Reloaded> {
     Ok(Json(views::reloaded(caller.client.reload_kinds().await?)))
 }
 
@@ -97,7 +97,10 @@ async fn get_check(caller: Caller) -> Answer<Kind> {
     post, path = "/v1/kinds/check", tag = "kinds", operation_id = "checkKind", request_body = CheckKind,
     responses((status = 200, description = "What is wrong, and what would have no effect.", body = FindingList), Failures)
 )]
-async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) -> Answer<FindingList> {
+pub(crate) async fn check(
+    caller: Caller,
+    Body(CheckKind { file, text }): Body<CheckKind>,
+) -> Answer<FindingList> {
     // Parsing a large file on an async thread would delay other requests.
     let check = move || caller.client.check_kind_file(file.as_deref().unwrap_or("kind.md"), &text);
     let findings = CHECKS.run(check).await;
@@ -110,7 +113,7 @@ async fn check(caller: Caller, Body(CheckKind { file, text }): Body<CheckKind>) 
     params(("name" = String, Path, description = "Its name.", max_length = 255), PageQuery),
     responses((status = 200, description = "A page of versions.", body = VersionPage), Failures)
 )]
-async fn versions(
+pub(crate) async fn versions(
     caller: Caller,
     Id(name): Id<String>,
     Filter(query): Filter<PageQuery>,
@@ -130,7 +133,7 @@ async fn versions(
     responses((status = 200, description = "The kind as it was or is. `open_runs`, `earlier` and `gone` are \
         omitted.", body = Kind), Failures)
 )]
-async fn version(caller: Caller, Names(name, version): Names) -> Answer<Kind> {
+pub(crate) async fn version(caller: Caller, Names(name, version): Names) -> Answer<Kind> {
     let kind = caller.client.kind_version(&name, &version).await?;
     let used = KindUsage { kind, is_gone: false, open_runs: 0, earlier: Vec::new() };
     Ok(Json(views::kind(used, caller.client.is_operator())))

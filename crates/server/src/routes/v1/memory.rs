@@ -59,7 +59,7 @@ async fn sessions(
     get, path = "/v1/sessions", tag = "memory", operation_id = "listAllSessions", params(FindSessions),
     responses((status = 200, description = "A page of sessions.", body = SessionPage), Failures)
 )]
-async fn all_sessions(caller: Caller, Filter(query): Filter<FindSessions>) -> Answer<SessionPage> {
+pub(crate) async fn all_sessions(caller: Caller, Filter(query): Filter<FindSessions>) -> Answer<SessionPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     Ok(Json(paging.narrowed(|page| caller.client.find_sessions(query.agent, query.text, page)).await?))
 }
@@ -71,7 +71,10 @@ async fn all_sessions(caller: Caller, Filter(query): Filter<FindSessions>) -> An
     get, path = "/v1/learnings", tag = "memory", operation_id = "listAllLearnings", params(FindLearnings),
     responses((status = 200, description = "A page of learnings.", body = LearningPage), Failures)
 )]
-async fn all_learnings(caller: Caller, Filter(query): Filter<FindLearnings>) -> Answer<LearningPage> {
+pub(crate) async fn all_learnings(
+    caller: Caller,
+    Filter(query): Filter<FindLearnings>,
+) -> Answer<LearningPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let FindLearnings { root, status, text, .. } = query;
     Ok(Json(paging.narrowed(|page| caller.client.find_learnings(root, status, text, page)).await?))

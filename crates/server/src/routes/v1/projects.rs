@@ -52,7 +52,7 @@ async fn create(caller: Caller, Body(new): Body<CreateProject>) -> Result<impl I
     get, path = "/v1/projects", tag = "documents", operation_id = "listProjects", params(PageQuery),
     responses((status = 200, description = "A page of projects.", body = ProjectPage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ProjectPage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<ProjectPage> {
     Ok(Json(Paging::of(&query)?.narrowed(|page| caller.client.projects(page)).await?))
 }
 
@@ -62,7 +62,7 @@ async fn list(caller: Caller, Filter(query): Filter<PageQuery>) -> Answer<Projec
     params(("id" = schema::ProjectId, Path, description = "The project.")),
     responses((status = 200, description = "The project.", body = Project), Failures)
 )]
-async fn get(caller: Caller, Id(id): Id<ProjectId>) -> Answer<Project> {
+pub(crate) async fn get(caller: Caller, Id(id): Id<ProjectId>) -> Answer<Project> {
     Ok(Json(caller.client.project(id).await?.into()))
 }
 

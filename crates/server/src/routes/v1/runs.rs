@@ -33,7 +33,11 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("id" = schema::AgentId, Path, description = "The agent."), PageQuery),
     responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Answer<RunPage> {
+pub(crate) async fn list(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<RunPage> {
     let paging = Paging::of(&query)?;
     let read = |rows| caller.client.runs(id, rows);
     Ok(Json(paging.read(read, |run| run.id.to_string()).await?))
@@ -69,7 +73,11 @@ pub(crate) async fn get(caller: Caller, Id(id): Id<RunId>) -> Answer<Run> {
     params(("id" = schema::RunId, Path, description = "The run."), PageQuery),
     responses((status = 200, description = "A page of steps.", body = StepPage), Failures)
 )]
-async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuery>) -> Answer<StepPage> {
+pub(crate) async fn steps(
+    caller: Caller,
+    Id(id): Id<RunId>,
+    Filter(query): Filter<PageQuery>,
+) -> Answer<StepPage> {
     let read = |rows| caller.client.steps_page(id, Rows { newest_first: false, ..rows });
     Ok(Json(Paging::of(&query)?.read(read, |step| step.key.to_string()).await?))
 }
@@ -84,7 +92,7 @@ async fn steps(caller: Caller, Id(id): Id<RunId>, Filter(query): Filter<PageQuer
     responses((status = 200, description = "The request, rebuilt from what is stored; `exact` says whether the \
         digest of what was sent proves it.", body = ModelRequest), Failures)
 )]
-async fn request(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
+pub(crate) async fn request(caller: Caller, Names(id, number): Names) -> Answer<ModelRequest> {
     let unknown = || entourage_engine::Error::NotFound { noun: "request", id: format!("{id}/{number}") };
     let (id, number) = (id.parse().map_err(|_| unknown())?, number.parse().map_err(|_| unknown())?);
     Ok(Json(views::request(caller.client.request(id, number).await?)))

@@ -25,7 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/server", tag = "operations", operation_id = "getServer",
     responses((status = 200, description = "Its state.", body = Server), Failures, Reserved)
 )]
-async fn server(caller: Caller) -> Answer<Server> {
+pub(crate) async fn server(caller: Caller) -> Answer<Server> {
     Ok(Json(views::server(caller.client.engine_state()?)))
 }
 
@@ -51,7 +51,7 @@ async fn doctor(
     get, path = "/v1/settings", tag = "operations", operation_id = "getSettings",
     responses((status = 200, description = "The settings.", body = HeldSettings), Failures, Reserved)
 )]
-async fn settings(caller: Caller, State(served): State<AppState>) -> Answer<HeldSettings> {
+pub(crate) async fn settings(caller: Caller, State(served): State<AppState>) -> Answer<HeldSettings> {
     Ok(Json(installed(&caller, served)?.settings()))
 }
 

@@ -23,7 +23,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/usage", tag = "runs", operation_id = "reportUsage", params(ReportUsage),
     responses((status = 200, description = "The sums.", body = UsageReport), Failures)
 )]
-async fn usage(caller: Caller, Filter(asked): Filter<ReportUsage>) -> Answer<UsageReport> {
+pub(crate) async fn usage(caller: Caller, Filter(asked): Filter<ReportUsage>) -> Answer<UsageReport> {
     let ReportUsage { group_by: by, from, to, tree: root, agent, under, run, kind, model } = asked;
     let (client, limited) = (&caller.client, root.or(agent).or(under));
     let query = UsageQuery { from, to, root, agent, under, run, kind, model, by };

@@ -30,7 +30,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/webhooks", tag = "webhooks", operation_id = "listReceivers",
     responses((status = 200, description = "All receivers, by name.", body = ReceiverList), Failures)
 )]
-async fn list(caller: Caller) -> Answer<ReceiverList> {
+pub(crate) async fn list(caller: Caller) -> Answer<ReceiverList> {
     Ok(Json(caller.client.receivers().await?.into_iter().map(views::receiver).collect()))
 }
 
@@ -40,7 +40,7 @@ async fn list(caller: Caller) -> Answer<ReceiverList> {
     params(("name" = String, Path, description = "The receiver's name.", max_length = 255)),
     responses((status = 200, description = "The receiver's state after that.", body = Receiver), Failures)
 )]
-async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<Receiver> {
+pub(crate) async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<Receiver> {
     Ok(Json(views::receiver(caller.client.retry_receiver(&name).await?)))
 }
 

@@ -38,7 +38,7 @@ async fn tasks(caller: Caller, Filter(query): Filter<ListTasks>) -> Answer<TaskP
     params(("id" = schema::TaskId, Path, description = "The task.")),
     responses((status = 200, description = "The task.", body = Task), Failures)
 )]
-async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
+pub(crate) async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
     Ok(Json(caller.client.task(id).await?.into()))
 }
 
@@ -49,7 +49,7 @@ async fn task(caller: Caller, Id(id): Id<TaskId>) -> Answer<Task> {
     get, path = "/v1/notes", tag = "work", operation_id = "listNotes", params(ListNotes),
     responses((status = 200, description = "A page of notes.", body = NotePage), Failures)
 )]
-async fn notes(caller: Caller, Filter(query): Filter<ListNotes>) -> Answer<NotePage> {
+pub(crate) async fn notes(caller: Caller, Filter(query): Filter<ListNotes>) -> Answer<NotePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     Ok(Json(paging.narrowed(|page| caller.client.find_notes(query.root, query.text, page)).await?))
 }

@@ -1,0 +1,127 @@
+//! What a model saw in one call, what of that it had seen in the call before, and where that broke off.
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{Agent, ModelMessage, ModelRequest, PrefixBreak};
+
+use super::{
+    filters,
+    shell::{Page, Section, Shown, Shows, View},
+};
+use crate::{
+    extract::{Id, Names},
+    routes::v1::{agents, runs},
+};
+
+#[derive(Template)]
+#[template(path = "request.html")]
+struct Seen {
+    run: String,
+    number: u32,
+    agent: Agent,
+    request: ModelRequest,
+    blocks: Vec<Block>,
+    /// Why the model could not go on where it was, and at which byte.
+    broken: Option<String>,
+}
+
+/// A part of the request, in the order in which the model reads it.
+struct Block {
+    id: String,
+    role: &'static str,
+    text: String,
+    /// It was the same in the call before.
+    was_there: bool,
+}
+
+impl Page for Seen {
+    const SECTION: Section = Section::Trees;
+
+    fn title(&self) -> String {
+        format!("Request {}", self.number)
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Tree(self.agent.root)
+    }
+}
+
+pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
+    let caller = &view.caller;
+    let Json(request) = runs::request(caller.clone(), Names(run.clone(), number.clone())).await?;
+    let Json(agent) = agents::get(caller.clone(), Id(request.agent)).await?;
+    let mut blocks = blocks(&request);
+    let mut broken = None;
+    if let Some(before) = &request.before {
+        let names = Names(before.run.to_string(), before.number.to_string());
+        let Json(earlier) = runs::request(caller.clone(), names).await?;
+        let earlier = self::blocks(&earlier);
+        let same = blocks.iter().zip(&earlier).take_while(|(now, then)| now.text == then.text).count();
+        blocks.iter_mut().take(same).for_each(|block| block.was_there = true);
+        if same < earlier.len() {
+            let at: usize = blocks[..same].iter().map(|block| block.text.len()).sum();
+            let within = match (blocks.get(same), earlier.get(same)) {
+                (Some(now), Some(then)) => common(&now.text, &then.text),
+                _ => 0,
+            };
+            broken = Some(format!("at byte {}: {}", at + within, why(before.broken)));
+        }
+    }
+    let number = request.number.unwrap_or_default();
+    view.show(&Seen { run, number, agent, request, blocks, broken })
+}
+
+fn why(broken: Option<PrefixBreak>) -> &'static str {
+    match broken {
+        Some(PrefixBreak::Model) => "another model was asked",
+        Some(PrefixBreak::Kind) => "the agent has another version of its kind",
+        Some(PrefixBreak::Tools) => "other tools were offered",
+        Some(PrefixBreak::Digest) => "what came before was summed up",
+        Some(PrefixBreak::Window) => "the oldest messages are left out",
+        None => "what was sent differs",
+    }
+}
+
+/// How many bytes two texts have in common at their beginning.
+fn common(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other).count()
+}
+
+fn blocks(request: &ModelRequest) -> Vec<Block> {
+    let block = |role, text: String| Block { id: String::new(), role, text, was_there: false };
+    let tools = request.tools.iter().map(|tool| {
+        format!("{}: {}\n{}", tool.name, tool.description, filters::pretty_json(&tool.parameters))
+    });
+    let mut all = vec![block("system", request.system.clone())];
+    all.extend(tools.map(|tool| block("tool", tool)));
+    all.extend(request.messages.iter().map(|message| match message {
+        ModelMessage::User { text } => block("user", text.clone()),
+        ModelMessage::Notice { text } => block("notice", text.clone()),
+        ModelMessage::Context { text } => block("context", text.clone()),
+        ModelMessage::Assistant { text, calls } => {
+            let calls = calls.iter().map(|call| format!("{}({})", call.tool, call.arguments));
+            let parts: Vec<String> =
+                Some(text.clone()).into_iter().filter(|text| !text.is_empty()).chain(calls).collect();
+            block("assistant", parts.join("\n"))
+        }
+        ModelMessage::Output { tool, text, .. } => block("output", format!("{tool}: {text}")),
+    }));
+    for (number, block) in all.iter_mut().enumerate() {
+        block.id = format!("b{number}");
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_at_which_two_texts_part_is_found() {
+        for (one, other, bytes) in
+            [("", "a", 0), ("same", "same", 4), ("same and", "same or", 5), ("ä", "ö", 1)]
+        {
+            assert_eq!(common(one, other), bytes);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! A run: where its time and its money went, step by step.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{Agent, ItemBody, ListItems, OutputEffect, PageQuery, Run, Step, StepResult, WaitsFor};
+use entourage_types::{CallId, RunId, StepKey, StepStatus, Time};
+use serde::Deserialize;
+
+use super::{
+    filters,
+    shell::{Page, Section, Shown, Shows, View},
+};
+use crate::{
+    extract::{Filter, Id},
+    routes::v1::{agents, runs},
+};
+
+/// How many steps are on a page.
+const EACH: u32 = 200;
+/// How wide the waterfall is, in its own units.
+const WIDTH: f64 = 1000.0;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct At {
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "run.html")]
+struct Waterfall {
+    run: Run,
+    agent: Agent,
+    rows: Vec<Row>,
+    next: Option<String>,
+}
+
+/// A step, with its place in the time that the page shows.
+struct Row {
+    what: String,
+    /// The page that shows more of it.
+    path: Option<String>,
+    step: Step,
+    bars: Vec<Bar>,
+    /// How long it took, in microseconds.
+    took: u64,
+    note: Option<String>,
+}
+
+/// A stretch of time.
+struct Bar {
+    x: f64,
+    width: f64,
+    /// Whether somebody works in it, or it is waited for something.
+    class: &'static str,
+}
+
+/// What a call was, as the transcript tells it.
+#[derive(Default)]
+struct Made {
+    tool: String,
+    /// The output came from a person or another agent.
+    was_waited_for: bool,
+    task: Option<String>,
+}
+
+impl Page for Waterfall {
+    const SECTION: Section = Section::Trees;
+
+    fn title(&self) -> String {
+        format!("Run of {}", filters::title_of(&self.agent.title, &self.agent.kind))
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Tree(self.agent.root)
+    }
+}
+
+pub(super) async fn show(view: View, Id(id): Id<RunId>, Filter(At { cursor }): Filter<At>) -> Shown {
+    let caller = &view.caller;
+    let Json(run) = runs::get(caller.clone(), Id(id)).await?;
+    let Json(agent) = agents::get(caller.clone(), Id(run.agent)).await?;
+    let wanted = PageQuery { limit: Some(EACH), cursor };
+    let Json(page) = runs::steps(caller.clone(), Id(id), Filter(wanted)).await?;
+    let first = page.data.iter().filter_map(item_of).min();
+    let made = match first {
+        Some(from) => {
+            let wanted = ListItems { from, limit: Some(EACH) };
+            let Json(items) = agents::items(caller.clone(), Id(run.agent), Filter(wanted)).await?;
+            made(items.data.into_iter().map(|item| item.body))
+        }
+        None => HashMap::new(),
+    };
+    let now = view.now();
+    let from = page.data.iter().map(|step| step.started).min().unwrap_or(run.started);
+    let until = page.data.iter().map(|step| end(step, now)).max().unwrap_or(now);
+    let span = micros(from, until).max(1);
+    let rows = page.data.into_iter().map(|step| row(&run, step, &made, (from, span), now)).collect();
+    view.show(&Waterfall { run, agent, rows, next: page.next_cursor })
+}
+
+fn item_of(step: &Step) -> Option<u64> {
+    match step.result {
+        Some(StepResult::Item(seq)) => Some(seq),
+        _ => None,
+    }
+}
+
+/// The calls that these items tell of.
+fn made(items: impl Iterator<Item = ItemBody>) -> HashMap<CallId, Made> {
+    let mut made: HashMap<CallId, Made> = HashMap::new();
+    for body in items {
+        match body {
+            ItemBody::Turn { calls, .. } | ItemBody::SubCalls { calls, .. } => {
+                for call in calls {
+                    made.entry(call.id).or_default().tool = call.tool;
+                }
+            }
+            ItemBody::Output { call, tool, effect, .. } | ItemBody::SubOutput { call, tool, effect, .. } => {
+                let entry = made.entry(call).or_default();
+                entry.tool = tool;
+                entry.was_waited_for = matches!(
+                    effect,
+                    Some(
+                        OutputEffect::Asked(_)
+                            | OutputEffect::Delegated(_)
+                            | OutputEffect::Declined(_)
+                            | OutputEffect::Expired(_)
+                    )
+                );
+                if let Some(OutputEffect::Delegated(task)) = effect {
+                    entry.task = Some(task.to_string());
+                }
+            }
+            _ => {}
+        }
+    }
+    made
+}
+
+/// When a step ended; one that has not ended goes on.
+fn end(step: &Step, now: Time) -> Time {
+    if step.state == StepStatus::Done { step.updated } else { now.max(step.updated) }
+}
+
+fn micros(from: Time, until: Time) -> u64 {
+    u64::try_from(until.since(from).as_micros()).unwrap_or(u64::MAX)
+}
+
+fn row(run: &Run, step: Step, made: &HashMap<CallId, Made>, (from, span): (Time, u64), now: Time) -> Row {
+    let until = end(&step, now);
+    let bar = |class, begins: Time, ends: Time| {
+        let at = |time: Time| micros(from, time) as f64 / span as f64 * WIDTH;
+        let x = at(begins).min(WIDTH - 1.0);
+        Bar { x, width: (at(ends) - x).max(1.0), class }
+    };
+    let call = step.key.call().and_then(|call| made.get(&call));
+    let waits = step.waits_for.is_some() || call.is_some_and(|call| call.was_waited_for);
+    let mut bars = Vec::new();
+    match &step.asked {
+        Some(asked) => {
+            bars.push(bar("waits", step.started, asked.at));
+            let first = asked.first_token.unwrap_or(until);
+            bars.push(bar("thinks", asked.at, first));
+            bars.push(bar("works", first, until));
+            bars.extend(asked.failed.iter().map(|failed| bar("failed", failed.at, failed.at)));
+        }
+        None => bars.push(bar(if waits { "waits" } else { "works" }, step.started, until)),
+    }
+    if let Some(retry) = &step.retry {
+        bars.extend(retry.failed.iter().map(|failed| bar("failed", failed.at, failed.at)));
+    }
+    let what = match (&step.key, call) {
+        (StepKey::Model(number), _) => format!("model call {number}"),
+        (StepKey::Tool(_), Some(call)) => call.tool.clone(),
+        (key, _) => key.to_string(),
+    };
+    let path = match &step.key {
+        StepKey::Model(number) if step.state == StepStatus::Done => {
+            Some(format!("/console/runs/{}/requests/{number}", run.id))
+        }
+        _ => call.and_then(|call| call.task.as_ref()).map(|task| format!("/console/id/{task}")),
+    };
+    let note = match (&step.retry, &step.waits_for) {
+        (Some(retry), _) => Some(format!("tried again: {}", retry.error)),
+        (None, Some(WaitsFor::Question { .. })) => Some("waits for a person".to_owned()),
+        (None, Some(WaitsFor::Task(_) | WaitsFor::Tasks(_))) => Some("waits for another agent".to_owned()),
+        (None, Some(WaitsFor::SubCalls(_))) => Some("its code waits".to_owned()),
+        (None, Some(WaitsFor::Until(_))) => Some("waits for a time".to_owned()),
+        (None, None) => None,
+    };
+    Row { what, path, bars, took: micros(step.started, until), note, step }
+}

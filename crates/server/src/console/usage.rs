@@ -1,0 +1,83 @@
+//! Usage: what was spent, by whom, on what.
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{ReportUsage, Tally, UsageRow};
+use entourage_types::{AgentId, UsageBy};
+use serde::Deserialize;
+
+use super::{
+    filters,
+    shell::{Page, Section, Shown, Shows, View},
+};
+use crate::{extract::Filter, routes::v1::usage};
+
+/// How wide the longest bar is, in its own units.
+const WIDTH: f64 = 1000.0;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Wanted {
+    by: Option<UsageBy>,
+    /// The tree of this agent alone.
+    under: Option<AgentId>,
+}
+
+#[derive(Template)]
+#[template(path = "usage.html")]
+struct Report {
+    by: UsageBy,
+    under: Option<AgentId>,
+    rows: Vec<Row>,
+    total: Tally,
+}
+
+struct Row {
+    name: String,
+    path: Option<String>,
+    tally: Tally,
+    width: f64,
+}
+
+/// What it can be divided by.
+const WAYS: [(UsageBy, &str); 4] =
+    [(UsageBy::Day, "day"), (UsageBy::Model, "model"), (UsageBy::Kind, "kind"), (UsageBy::Tree, "tree")];
+
+impl Page for Report {
+    const SECTION: Section = Section::Usage;
+
+    fn title(&self) -> String {
+        "Usage".to_owned()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Everything
+    }
+}
+
+pub(super) async fn show(view: View, Filter(Wanted { by, under }): Filter<Wanted>) -> Shown {
+    let by = by.unwrap_or(UsageBy::Day);
+    let wanted = ReportUsage { group_by: vec![by], under, ..ReportUsage::default() };
+    let Json(report) = usage::usage(view.caller.clone(), Filter(wanted)).await?;
+    let size = |tally: &Tally| (tally.cost.nanos(), tally.usage.input + tally.usage.output);
+    // Where no price is known, tokens tell more than nothing.
+    let is_priced = report.data.iter().any(|row| row.tally.cost.nanos() > 0);
+    let measure = |tally: &Tally| if is_priced { size(tally).0 } else { size(tally).1 };
+    let most = report.data.iter().map(|row| measure(&row.tally)).max().unwrap_or(0).max(1);
+    let rows = report.data.into_iter().map(|row| {
+        let width = measure(&row.tally) as f64 / most as f64 * WIDTH;
+        let (name, path) = named(&row);
+        Row { name, path, width, tally: row.tally }
+    });
+    view.show(&Report { by, under, rows: rows.collect(), total: report.total })
+}
+
+fn named(row: &UsageRow) -> (String, Option<String>) {
+    match row {
+        UsageRow { tree: Some(tree), .. } => (tree.to_string(), Some(format!("/console/trees/{tree}"))),
+        UsageRow { model: Some(model), .. } => (model.clone(), None),
+        UsageRow { kind: Some(kind), .. } => (kind.clone(), Some(format!("/console/kinds/{kind}"))),
+        UsageRow { day: Some(day), .. } => (day.to_string(), None),
+        _ => (String::new(), None),
+    }
+}
