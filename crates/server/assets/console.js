@@ -1,4 +1,5 @@
 // What the pages share: dialogs, forms that were sent, and the parts beside.
+import "./guard.js";
 import "./live.js";
 import "./keys.js";
 import "./stream.js";
@@ -43,7 +44,9 @@ document.addEventListener("htmx:error", (event) => {
 document.addEventListener("htmx:response:error", (event) => {
   if (event.detail?.ctx?.response?.status === 401) $("login")?.showModal();
 });
-document.addEventListener("logged-in", () => {
+document.addEventListener("logged-in", (event) => {
+  // The page is another person's.
+  if (event.detail?.owner !== document.body.dataset.owner) return location.reload();
   $("login")?.close();
   $("failed").replaceChildren();
   document.dispatchEvent(new Event("console:connect"));

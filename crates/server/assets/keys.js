@@ -4,7 +4,11 @@ import { hold, isHeld } from "./live.js";
 
 const $ = (id) => document.getElementById(id);
 const ACTS = { p: "pause", s: "steer", m: "modify", c: "comment", R: "retry", S: "stop", D: "delete" };
+// What answers: it does so once for each press, and not while the next question comes into focus.
+const ANSWERS = /^[1-9aAdv]$/;
+const REST = 500;
 let after = "";
+let pressed = -REST;
 
 const on = $("keys-on");
 on.checked = localStorage.getItem("keys") !== "off";
@@ -44,6 +48,13 @@ function question(key, row) {
       words?.focus();
       row.dataset.rejects = "";
       return true;
+    case "A": {
+      const always = row.querySelector("[data-always]");
+      if (!always) return false;
+      always.open = true;
+      always.querySelector("button").focus();
+      return true;
+    }
     case "e": {
       const edit = row.querySelector("[data-edit]");
       if (!edit) return false;
@@ -68,7 +79,11 @@ function handle(key) {
     return go(key);
   }
   const row = current();
-  if (row && "question" in row.dataset && question(key, row)) return true;
+  if (ANSWERS.test(key) && performance.now() - pressed < REST) return true;
+  if (row && "question" in row.dataset && question(key, row)) {
+    if (ANSWERS.test(key)) pressed = performance.now();
+    return true;
+  }
   if (row && key === "v" && press(row, '[data-key="v"]')) return true;
   if (key in ACTS && act(ACTS[key])) return true;
   switch (key) {
@@ -122,6 +137,8 @@ document.addEventListener("keydown", (event) => {
   }
   if (!on.checked || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.key === "Enter" && event.target.closest("a, button, summary")) return;
+  // A key that is held down moves, and does nothing else.
+  if (event.repeat && !["j", "k"].includes(event.key)) return event.preventDefault();
   if (handle(event.key)) event.preventDefault();
 });
 

@@ -119,7 +119,11 @@ async function connect() {
   }
   const follow = document.querySelector("[data-follow]")?.dataset.follow;
   source = new EventSource(`/console/live${follow ? `?follow=${follow}` : ""}`);
-  source.onerror = again;
+  source.onerror = () => {
+    // The server has refused it: what is shown is asked for, which says why.
+    if (source?.readyState === EventSource.CLOSED) refresh();
+    again();
+  };
   const on = (name, handle) => source.addEventListener(name, (event) => {
     watch();
     handle(JSON.parse(event.data));

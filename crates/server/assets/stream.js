@@ -1,5 +1,9 @@
 // What a model says before its turn is on record. The turn replaces it.
 
+// As the server writes them: characters that show nothing, or turn the direction of reading.
+const HIDDEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const code = (char) => `⟨U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`;
+
 const stream = document.getElementById("stream");
 if (stream) {
   const parts = { reasoning: stream.children[0], text: stream.children[1] };
@@ -23,7 +27,7 @@ if (stream) {
     const characters = [...piece];
     const known = length[name] - offset;
     if (known < 0 || known >= characters.length) return;
-    parts[name].append(characters.slice(known).join(""));
+    parts[name].append(characters.slice(known).join("").replace(HIDDEN, code));
     length[name] += characters.length - known;
     stream.hidden = false;
   }

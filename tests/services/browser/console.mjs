@@ -32,6 +32,7 @@ const tests = {
     await page.keyboard.press("Control+Enter");
     await until("two are gone", async () => (await page.locator("[data-question]").count()) === 1);
     await until("the last one is in focus", async () => (await inFocus()).startsWith("qst_"));
+    await wait(600);
     await page.keyboard.press("d");
     await page.getByText("Nobody waits for you").waitFor();
     for (const agent of asked) await site.status(agent, "succeeded");
@@ -222,6 +223,48 @@ const tests = {
     await page.context().close();
   },
 
+  async "a key that is held down answers one question, and a click on what has just moved answers none"() {
+    const asked = [];
+    for (const n of [1, 2, 3]) asked.push(await site.ask(`note Number ${n}.`));
+    for (const agent of asked) await site.question(agent);
+    const page = await site.page("/console");
+    await until("three are open", async () => (await page.locator("[data-question]").count()) === 3);
+    await page.keyboard.press("j");
+    await page.evaluate(() => {
+      for (let n = 0; n < 20; n += 1) {
+        document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, repeat: n > 0, cancelable: true }));
+      }
+    });
+    await until("one is answered", async () => (await page.locator("[data-question]").count()) === 2);
+    await wait(900);
+    assert.equal(await page.locator("[data-question]").count(), 2);
+    await page.getByRole("button", { name: "Approve", exact: true }).first().click();
+    await until("one is left", async () => (await page.locator("[data-question]").count()) === 1);
+    await page.getByRole("button", { name: "Approve", exact: true }).first().click();
+    await page.getByText("The page has just changed").waitFor({ state: "attached" });
+    assert.equal(await page.locator("[data-question]").count(), 1);
+    await wait(800);
+    await page.getByRole("button", { name: "Approve", exact: true }).first().click();
+    await page.getByText("Nobody waits for you").waitFor();
+    for (const agent of asked) await site.status(agent, "succeeded");
+    await page.context().close();
+  },
+
+  async "a call is approved once its arguments were seen to their end"() {
+    const agent = await site.ask(`note ${"Long lines of things. ".repeat(600)}`);
+    const { id } = await site.question(agent);
+    const page = await site.page(`/console/q/${id}`, { viewport: { width: 1280, height: 500 } });
+    await page.keyboard.press("j");
+    await page.keyboard.press("a");
+    await page.getByText("Read the arguments to their end first").waitFor({ state: "attached" });
+    assert.equal((await site.api(`/v1/questions/${id}`)).status, "open");
+    await wait(700);
+    await page.keyboard.press("a");
+    await page.getByText("Nobody waits for you").waitFor();
+    await site.status(agent, "succeeded");
+    await page.context().close();
+  },
+
   async "a page of another port can send no form"() {
     const agent = await site.ask("ask Is that you?");
     const page = `<form method="post" action="${site.base}/console/agents/${agent}/interventions">
@@ -266,8 +309,16 @@ const tests = {
     await site.question(notes);
     await until("the tree is there", async () => (await site.api(`/v1/agents/${tree}/tree`)).agents === 4);
     const question = await site.question(asks);
+    const [run] = (await site.api(`/v1/agents/${tree}/runs`)).data;
+    const project = await site.api("/v1/projects", { name: "Trip" });
+    const document = await site.api(`/v1/projects/${project.id}/documents`, { name: "Plan", content: "One\n\nTwo\n" });
+    await fetch(`${site.base}/v1/documents/${document.id}`, { method: "PUT", body: JSON.stringify({ content: "One\n\nThree\n" }),
+      headers: { "content-type": "application/json", "if-match": "*" } });
+    const goal = await site.api("/v1/goals", { title: "See Rome" });
     const pages = ["", "/answered", "/grants", `/q/${question.id}`, "/trees", "/trees?text=nowhere", `/trees/${tree}`,
-      `/agents/${tree}`, `/agents/${asks}`, "/nowhere"];
+      `/agents/${tree}`, `/agents/${asks}`, "/nowhere", `/runs/${run.id}`, `/runs/${run.id}/requests/1`, "/documents",
+      `/projects/${project.id}`, `/documents/${document.id}?v=2&with=1`, `/documents/${document.id}`, "/goals", `/goals/${goal.agent}`,
+      "/memory", "/usage", "/kinds", "/kinds/general", "/server", "/server/settings"];
     for (const colorScheme of ["light", "dark"]) {
       for (const width of [360, 1280]) {
         for (const path of pages) {
@@ -288,6 +339,12 @@ const tests = {
 
 let failed = 0;
 const only = process.env.ONLY;
+// What a test has left behind is in the way of the next.
+const stopAll = async () => {
+  for (const { agent } of (await site.api("/v1/questions?status=open")).data) {
+    await site.api(`/v1/agents/${agent}/interventions`, { action: "stop" });
+  }
+};
 for (const [name, test] of Object.entries(tests)) {
   if (only && !name.includes(only)) continue;
   const began = Date.now();
@@ -301,6 +358,7 @@ for (const [name, test] of Object.entries(tests)) {
     console.log(`FAILED ${name}: ${error.stack}`);
   }
   for (const context of site.browser.contexts()) await context.close();
+  await stopAll();
 }
 await site.close();
 console.log(`${Object.keys(tests).length - failed} of ${Object.keys(tests).length} hold`);

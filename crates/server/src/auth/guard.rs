@@ -5,7 +5,7 @@
 use axum::{
     extract::Request,
     http::{
-        HeaderMap, HeaderName, Uri,
+        HeaderName, Method,
         header::{HOST, ORIGIN},
         uri::Authority,
     },
@@ -21,11 +21,25 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Middleware: passes a request on if its host is this machine and it does not come from a page of another
 /// site.
 pub(crate) async fn guard(request: Request, next: Next) -> Result<Response, Problem> {
-    check(request.uri(), request.headers())?;
+    check(&request)?;
     Ok(next.run(request).await)
 }
 
-fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+/// Whether a request opens a page of the console in a window of its own, as a link in a mail does: that changes nothing,
+/// and who has put the link there reads nothing of it.
+fn opens_console(request: &Request) -> bool {
+    let is =
+        |name: &'static str, value: &str| request.headers().get(name).is_some_and(|given| given == value);
+    let path = request.uri().path();
+    let is_page = path == "/" || path == "/console" || path.starts_with("/console/");
+    request.method() == Method::GET
+        && is_page
+        && is("sec-fetch-mode", "navigate")
+        && is("sec-fetch-dest", "document")
+}
+
+fn check(request: &Request) -> Result<(), Problem> {
+    let (uri, headers) = (request.uri(), request.headers());
     // With two values, a proxy may check one while this server reads the other.
     let header = |name: HeaderName| {
         let mut values = headers.get_all(&name).iter();
@@ -43,6 +57,7 @@ fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     match (site, origin) {
         // No page can set `Sec-Fetch-Site`. `none` means that the user caused the request, not a page.
         (Some("same-origin" | "none"), _) | (None, None) => Ok(()),
+        (Some(_), None) if opens_console(request) => Ok(()),
         (None, Some(origin)) if is_of(host, origin) => Ok(()),
         (_, Some(origin)) => Err(Problem::foreign_origin(origin)),
         (Some(_), None) => Err(Problem::foreign_origin("another site")),

@@ -24,8 +24,6 @@ use crate::{
 const EACH: u64 = 50;
 /// How many runs are named.
 const RUNS: u32 = 5;
-/// How much of an output is shown, in characters.
-const LONG: usize = 32 << 10;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,6 +35,8 @@ pub(super) struct At {
 #[derive(Template)]
 #[template(path = "agent.html")]
 struct Transcript {
+    /// Questions stand among other things.
+    is_single: bool,
     agent: Agent,
     why: Option<Why>,
     entries: Vec<Entry>,
@@ -170,6 +170,7 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
         entries,
         questions: asked.data,
         pending: pending.collect(),
+        is_single: false,
         unread,
         runs: runs.data,
         earlier,
@@ -186,10 +187,14 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
         let begins_session = (session.is_some_and(|session| session != of)).then_some(of);
         session = Some(of);
         let body = match body {
-            ItemBody::Message { from, text, .. } => Shape::Message { from: author(from), text },
-            ItemBody::Turn { text, calls, used, .. } => {
-                Shape::Turn { text, calls: calls.into_iter().map(|made| call(made, false)).collect(), used }
+            ItemBody::Message { from, text, .. } => {
+                Shape::Message { from: author(from), text: filters::cut(text) }
             }
+            ItemBody::Turn { text, calls, used, .. } => Shape::Turn {
+                text: filters::cut(text),
+                calls: calls.into_iter().map(|made| call(made, false)).collect(),
+                used,
+            },
             ItemBody::SubCalls { calls, .. } => {
                 let text = String::new();
                 Shape::Turn {
@@ -200,7 +205,7 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
             }
             ItemBody::Output { call, tool, text, error, .. }
             | ItemBody::SubOutput { call, tool, text, error, .. } => {
-                let text = cut(text);
+                let text = filters::cut(text);
                 match made(&mut entries, call) {
                     Some(made) => {
                         made.output = Some((text, error));
@@ -214,10 +219,11 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
                 let text = [text, why.unwrap_or_default()].join("\n");
                 Shape::Decision { name, text: text.trim().to_owned() }
             }
-            ItemBody::Digest { text, .. } => Shape::Digest { text },
+            ItemBody::Digest { text, .. } => Shape::Digest { text: filters::cut(text) },
             ItemBody::Context { entries } => {
-                let section =
-                    |entry: entourage_api::ContextEntry| (entry.section.to_string(), cut(entry.text));
+                let section = |entry: entourage_api::ContextEntry| {
+                    (entry.section.to_string(), filters::cut(entry.text))
+                };
                 Shape::Context { sections: entries.into_iter().map(section).collect() }
             }
             ItemBody::Notice { level, text, cause, .. } => {
@@ -243,7 +249,7 @@ fn author(from: Author) -> String {
 }
 
 fn call(ToolCall { id, tool, arguments, .. }: ToolCall, by_code: bool) -> Call {
-    Call { id, tool, arguments: filters::pretty_json(&arguments), by_code, output: None }
+    Call { id, tool, arguments: filters::cut(filters::pretty_json(&arguments)), by_code, output: None }
 }
 
 /// The call of this id, if it is on the page.
@@ -252,12 +258,4 @@ fn made(entries: &mut [Entry], id: CallId) -> Option<&mut Call> {
         Shape::Turn { calls, .. } => calls.iter_mut().find(|call| call.id == id),
         _ => None,
     })
-}
-
-/// The beginning of a text that would make the page slow.
-fn cut(text: String) -> String {
-    match text.char_indices().nth(LONG) {
-        Some((end, _)) => format!("{}\n… {} more bytes", &text[..end], text.len() - end),
-        None => text,
-    }
 }

@@ -33,6 +33,7 @@ assets! {
     "console.css" "text/css; charset=utf-8";
     "console.js" "text/javascript; charset=utf-8";
     "act.js" "text/javascript; charset=utf-8";
+    "guard.js" "text/javascript; charset=utf-8";
     "keys.js" "text/javascript; charset=utf-8";
     "live.js" "text/javascript; charset=utf-8";
     "stream.js" "text/javascript; charset=utf-8";

@@ -10,6 +10,9 @@ use serde_json::Value;
 use super::shell::unrendered;
 use crate::Problem;
 
+/// How much of a text stands on a page with others, in bytes.
+pub(super) const LONG: usize = 32 << 10;
+
 /// An HTML response.
 pub(super) fn rendered(template: &impl Template) -> Result<Html<String>, Problem> {
     template.render().map(Html).map_err(|error| unrendered(&error))
@@ -52,6 +55,33 @@ pub(super) fn short(text: impl Display, _: &dyn Values, most: usize) -> askama::
 #[filter_fn]
 pub(super) fn pretty(value: &Value, _: &dyn Values) -> askama::Result<String> {
     Ok(pretty_json(value))
+}
+
+/// A value as JSON that a person may edit: what cannot be seen is escaped.
+#[filter_fn]
+pub(super) fn editable(value: &Value, _: &dyn Values) -> askama::Result<String> {
+    let mut before = None;
+    Ok(pretty_json(value).chars().fold(String::new(), |mut written, char| {
+        if char == '\n' || shows_in(&mut before, char) {
+            written.push(char);
+        } else {
+            let mut units = [0; 2];
+            written.extend(char.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+        written
+    }))
+}
+
+/// Whether a value is short enough for a page with others.
+#[filter_fn]
+pub(super) fn is_short(value: &Value, _: &dyn Values) -> askama::Result<bool> {
+    Ok(pretty_json(value).len() <= LONG)
+}
+
+/// The beginning of a text that would make a page slow.
+#[filter_fn]
+pub(super) fn beginning(text: impl Display, _: &dyn Values) -> askama::Result<String> {
+    Ok(cut(text.to_string()))
 }
 
 /// What something cost, with as many digits as matter.
@@ -128,6 +158,15 @@ pub(super) fn as_id(text: impl Display, _: &dyn Values) -> askama::Result<String
 #[filter_fn]
 pub(super) fn title_or(title: impl Display, _: &dyn Values, kind: &str) -> askama::Result<String> {
     Ok(title_of(&title.to_string(), kind).to_owned())
+}
+
+/// The beginning of a text that would make a page slow.
+pub(super) fn cut(text: String) -> String {
+    if text.len() <= LONG {
+        return text;
+    }
+    let end = text.floor_char_boundary(LONG);
+    format!("{}\n… {} more bytes", &text[..end], text.len() - end)
 }
 
 /// What an agent is called.

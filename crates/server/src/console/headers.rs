@@ -17,12 +17,14 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 
 /// Adds the headers to a response.
 pub(super) async fn secured(mut response: Response) -> Response {
-    let set: [(HeaderName, &str); 5] = [
+    let set: [(HeaderName, &str); 7] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
         // A form's `Origin` would be `null` without the first word, and forms are checked by it.
         (REFERRER_POLICY, "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
         (VARY, "Cookie"),
     ];
     let headers = response.headers_mut();

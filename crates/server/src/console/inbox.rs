@@ -137,6 +137,9 @@ impl Given {
                 AnswerQuestion { answer: Some(answer), ..AnswerQuestion::default() }
             }
             Act::Decline => AnswerQuestion { decline: true, ..AnswerQuestion::default() },
+            Act::Approve | Act::ApproveAlways | Act::Edit if digest.is_none() => {
+                return Err(Problem::bad_body("the form does not say which call was shown: reload the page"));
+            }
             Act::Approve => AnswerQuestion { digest, ..verdict(Verdict::Approve) },
             Act::ApproveAlways => AnswerQuestion { digest, ..verdict(Verdict::ApproveAlways) },
             Act::Edit => {

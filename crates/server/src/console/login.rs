@@ -4,10 +4,7 @@ use askama::Template;
 use axum::{
     Extension,
     extract::State,
-    http::{
-        HeaderMap, HeaderValue, StatusCode,
-        header::{HeaderName, SET_COOKIE},
-    },
+    http::{HeaderMap, HeaderValue, StatusCode, header::SET_COOKIE},
     response::{IntoResponse, Redirect, Response},
 };
 use serde::Deserialize;
@@ -15,9 +12,9 @@ use serde::Deserialize;
 use super::{
     assets,
     filters::rendered,
-    logins::{LoginSecret, cookie},
+    logins::{LoginSecret, cookie, given},
     origin::is_by_tls,
-    shell::{Fields, is_htmx},
+    shell::{Fields, is_htmx, live_path},
 };
 use crate::{
     Problem,
@@ -54,7 +51,26 @@ pub(super) struct Given {
 /// A page of the console, and of no other site.
 fn own(next: &str) -> &str {
     let is_own = next == "/console" || ["/console/", "/console?"].iter().any(|own| next.starts_with(own));
-    if is_own && next.bytes().all(|byte| byte.is_ascii_graphic()) { next } else { "/console" }
+    let path = next.split('?').next().unwrap_or_default();
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/_-".contains(&byte));
+    let is_page = live_path(path).is_none() && path != "/console/live" && !path.contains("//");
+    if is_own && is_plain && is_page && next.bytes().all(|byte| byte.is_ascii_graphic()) {
+        next
+    } else {
+        "/console"
+    }
+}
+
+/// A character of JSON as a header may have it.
+fn ascii(char: char) -> Vec<char> {
+    if char.is_ascii() {
+        return vec![char];
+    }
+    let mut units = [0; 2];
+    char.encode_utf16(&mut units)
+        .iter()
+        .flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>())
+        .collect()
 }
 
 pub(super) async fn show(
@@ -82,19 +98,32 @@ pub(super) async fn log_in(
 ) -> Result<Response, Problem> {
     let next = own(&next);
     let Bearer::Token(check) = &served.bearer else { return Ok(Redirect::to(next).into_response()) };
-    served.logins.attempt(visit.map(|Extension(visit)| visit.address), served.engine.clock().now())?;
-    let identity = match check.verify(token.trim()) {
+    let now = served.engine.clock().now();
+    let verified = check.verify(token.trim()).and_then(|identity| match identity.expires {
+        // A token may be a little late for a request, and not for a login, which would end at once.
+        Some(expires) if expires <= now => Err(Problem::bad_token("it has expired; get a new one")),
+        _ => Ok(identity),
+    });
+    let identity = match verified {
         Ok(identity) => identity,
-        Err(problem) if is_htmx(&headers) => return Err(problem),
-        Err(problem) => return page(next, Some(&problem.document.detail)),
+        Err(problem) => {
+            served.logins.count_failure(visit.map(|Extension(visit)| visit.address), now)?;
+            return if is_htmx(&headers) { Err(problem) } else { page(next, Some(&problem.document.detail)) };
+        }
     };
     let client = served.engine.client(identity.owner).operating(identity.is_operator);
+    // What this browser had before ends.
+    if let Some(before) = given(&headers).and_then(|sealed| served.seal.opened(sealed)) {
+        served.engine.log_out(before).await?;
+        served.logins.tell();
+    }
     let (secret, login) = client.log_in(identity.expires).await?;
     let seconds = login.expires.since(login.created).as_secs();
     let set = cookie(Some((&served.seal.sealed(&secret), seconds)), is_by_tls(&headers));
     let mut response = if is_htmx(&headers) {
-        let told = (HeaderName::from_static("hx-trigger"), HeaderValue::from_static("logged-in"));
-        (StatusCode::NO_CONTENT, [told]).into_response()
+        let told = serde_json::json!({ "logged-in": { "owner": login.owner.as_str() } }).to_string();
+        let told = told.chars().flat_map(ascii).collect::<String>();
+        (StatusCode::NO_CONTENT, [("hx-trigger", told)]).into_response()
     } else {
         Redirect::to(next).into_response()
     };
@@ -144,9 +173,20 @@ mod tests {
         for kept in ["/console", "/console/trees", "/console?a=1"] {
             assert_eq!(own(kept), kept);
         }
-        for other in
-            ["", "/", "/consolex", "//evil.example", "https://evil.example", "/console/\r\nx", "/console/ä"]
-        {
+        for other in [
+            "",
+            "/",
+            "/consolex",
+            "//evil.example",
+            "https://evil.example",
+            "/console/\r\nx",
+            "/console/ä",
+            "/console/../v1",
+            "/console/%2e%2e/v1",
+            "/console//evil",
+            "/console/live",
+            "/console/f/trees",
+        ] {
             assert_eq!(own(other), "/console", "{other}");
         }
     }

@@ -46,8 +46,8 @@ impl Logins {
         Self { attempts: RateLimit::new(PER_ADDRESS), ended: watch::Sender::new(()) }
     }
 
-    /// Counts an attempt to log in, or refuses it.
-    pub(super) fn attempt(&self, from: Option<IpAddr>, now: Time) -> Result<(), Problem> {
+    /// Counts an attempt to log in that has failed; an error beyond the limit.
+    pub(super) fn count_failure(&self, from: Option<IpAddr>, now: Time) -> Result<(), Problem> {
         let Some(address) = from else { return Ok(()) };
         self.attempts.attempt(&network(address), now).map_err(|wait| {
             let why = format!("there were too many attempts to log in; wait for {} s", wait.as_secs() + 1);
@@ -89,14 +89,16 @@ pub(super) fn cookie(secret: Option<(&str, u64)>, by_tls: bool) -> String {
     format!("{name}={value}; Path={path}; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}")
 }
 
-/// The value of the cookie in a request.
-fn given(headers: &HeaderMap) -> Option<&str> {
+/// The value of the cookie in a request. Whoever shares the host's name can add one for some of its paths: of two with
+/// the same name, none is taken.
+pub(super) fn given(headers: &HeaderMap) -> Option<&str> {
     let all = || {
         let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='))
     };
-    let of = |name: &str| all().find(|(given, _)| *given == name).map(|(_, value)| value);
-    of(HOST_COOKIE).or_else(|| of(COOKIE_NAME))
+    let name = if all().any(|(name, _)| name == HOST_COOKIE) { HOST_COOKIE } else { COOKIE_NAME };
+    let mut of = all().filter(|(given, _)| *given == name).map(|(_, value)| value);
+    of.next().filter(|_| of.next().is_none())
 }
 
 /// Middleware: authenticates a request by its cookie. Who is not logged in gets to the login, and from there back.

@@ -33,10 +33,14 @@ mod usage;
 use axum::{
     Router,
     middleware::{from_fn, from_fn_with_state, map_response},
+    response::Redirect,
     routing::{get, post},
 };
 
-use crate::{problem::no_route, state::AppState};
+use crate::{
+    problem::{method_not_allowed, no_route},
+    state::AppState,
+};
 
 pub(crate) use logins::Logins;
 
@@ -82,7 +86,11 @@ pub(crate) fn pages() -> Router<AppState> {
         .route("/logout", post(login::log_out))
         .route("/id/{id}", get(id::find))
         .route("/live", get(live::follow));
-    Router::new().nest("/console", shown().merge(forms).fallback(no_route)).nest("/console/f", shown())
+    Router::new()
+        .nest("/console", shown().merge(forms).fallback(no_route))
+        .nest("/console/f", shown())
+        .route("/console/", get(async || Redirect::permanent("/console")))
+        .method_not_allowed_fallback(method_not_allowed)
 }
 
 /// All that needs no login.
@@ -90,6 +98,7 @@ pub(crate) fn open() -> Router<AppState> {
     Router::new()
         .route("/console/login", get(login::show).post(login::log_in))
         .route("/console/assets/{digest}/{*name}", get(assets::serve))
+        .method_not_allowed_fallback(method_not_allowed)
 }
 
 /// Has routes act for whoever is logged in.

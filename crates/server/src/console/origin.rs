@@ -17,14 +17,28 @@ use crate::Problem;
 /// The header in which a browser reports where a request comes from.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Middleware: passes a request on if it changes nothing, or comes from a page of this server.
+/// The headers in which a browser reports what a request is for.
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// Middleware: passes a request on if a page of this server sent it, or if it opens a page in a window of its own, as a
+/// link in a mail does.
 pub(super) async fn same_origin(request: Request, next: Next) -> Result<Response, Problem> {
-    if !request.method().is_safe() && !is_own(request.headers()) {
+    let headers = request.headers();
+    let is_allowed = if request.method().is_safe() { opens_or_is_own(headers) } else { is_own(headers) };
+    if !is_allowed {
         return Err(Problem::forbidden(
             "the request does not come from a page of this server: open its page, and do it there",
         ));
     }
     Ok(next.run(request).await)
+}
+
+/// Whether a request that changes nothing may be answered. Programs send none of the headers.
+fn opens_or_is_own(headers: &HeaderMap) -> bool {
+    let is = |name: &HeaderName, value: &str| headers.get(name).is_some_and(|given| given == value);
+    let opens = is(&SEC_FETCH_MODE, "navigate") && is(&SEC_FETCH_DEST, "document");
+    !headers.contains_key(SEC_FETCH_SITE) || is(&SEC_FETCH_SITE, "none") || is_own(headers) || opens
 }
 
 /// Whether a page of this server sent the request. No page can set the first of the headers; old browsers send the
@@ -74,6 +88,22 @@ mod tests {
             all.append(*name, HeaderValue::from_static(value));
         }
         is_own(&all)
+    }
+
+    #[test]
+    fn pages_of_others_open_a_page_and_read_none() {
+        let get = |headers: &[(&HeaderName, &'static str)]| {
+            let all = headers.iter().map(|(name, value)| ((*name).clone(), HeaderValue::from_static(value)));
+            opens_or_is_own(&all.collect())
+        };
+        let (site, mode, dest) = (&SEC_FETCH_SITE, &SEC_FETCH_MODE, &SEC_FETCH_DEST);
+        assert!(get(&[]) && get(&[(site, "none")]) && get(&[(site, "same-origin"), (mode, "cors")]));
+        for other in ["same-site", "cross-site"] {
+            assert!(get(&[(site, other), (mode, "navigate"), (dest, "document")]), "{other}");
+            for (how, what) in [("no-cors", "empty"), ("navigate", "iframe"), ("cors", "empty")] {
+                assert!(!get(&[(site, other), (mode, how), (dest, what)]), "{other} {how} {what}");
+            }
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use axum::{
 
 use super::{
     assets, filters,
-    shell::{LIVE, Main, is_htmx},
+    shell::{Main, is_htmx, live_path},
 };
 use crate::problem::document_of;
 
@@ -39,7 +39,7 @@ pub(super) async fn as_page(request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     let Some(document) = document_of(&response) else { return response };
     let part = Part { title: &document.title, detail: &document.detail, request: &id };
-    let live = uri.path().strip_prefix(LIVE).map(|path| Main {
+    let live = live_path(uri.path()).map(|path| Main {
         path: uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")),
         title: &document.title,
         live: "all".into(),

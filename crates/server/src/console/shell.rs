@@ -165,9 +165,10 @@ impl FromRequestParts<AppState> for View {
     async fn from_request_parts(parts: &mut Parts, served: &AppState) -> Result<Self, Problem> {
         let caller = Caller::from_request_parts(parts, served).await?;
         let uri = parts.extensions.get::<OriginalUri>().map_or(&parts.uri, |OriginalUri(uri)| uri);
-        let is_part = uri.path().starts_with(LIVE) || is_htmx(&parts.headers);
+        let is_part = live_path(uri.path()).is_some() || is_htmx(&parts.headers);
         let whole = uri.path_and_query().map_or("", |path| path.as_str());
-        let within = whole.strip_prefix(LIVE).or_else(|| whole.strip_prefix("/console"));
+        let of_live = whole.strip_prefix(LIVE).filter(|_| live_path(uri.path()).is_some());
+        let within = of_live.or_else(|| whole.strip_prefix("/console"));
         let path = within.unwrap_or_default().to_owned();
         let seen = parts.headers.get(IF_NONE_MATCH).and_then(|seen| seen.to_str().ok()).map(str::to_owned);
         let now = served.engine.clock().now();
@@ -243,9 +244,15 @@ pub(super) fn is_htmx(headers: &HeaderMap) -> bool {
     headers.contains_key("hx-request")
 }
 
-/// Whether a request is for a part of a page.
+/// Whether a request is for a part of a page, or for what only a script asks for.
 pub(super) fn is_part(request: &Request) -> bool {
-    request.uri().path().starts_with(LIVE) || is_htmx(request.headers())
+    let path = request.uri().path();
+    live_path(path).is_some() || path == "/console/live" || is_htmx(request.headers())
+}
+
+/// The path of the page whose live part is at this path.
+pub(super) fn live_path(path: &str) -> Option<&str> {
+    path.strip_prefix(LIVE).filter(|page| page.is_empty() || page.starts_with('/'))
 }
 
 /// A new idempotency key for a form: sent twice, it has its effect once.

@@ -1,12 +1,21 @@
 //! Questions and grants on pages.
 
+use std::sync::Arc;
+
 use entourage_engine::Kinds;
+use entourage_llm::{Request, Script, ScriptedModel};
+use entourage_store_sqlite::SqliteStore;
 use entourage_types::{ApprovalRule, Kind};
 use reqwest::StatusCode;
 use serde_json::json;
 
 use super::Browser;
-use crate::site::{Site, send};
+use crate::site::{Site, asking, send};
+
+/// The digest of the call that a page shows.
+fn digest_of(page: &str) -> &str {
+    page.split("name=\"digest\" value=\"").nth(1).unwrap().split('"').next().unwrap()
+}
 
 /// A site whose agents may write notes only with approval.
 async fn site_with_approvals() -> Site {
@@ -82,7 +91,7 @@ async fn a_call_is_approved_as_it_was_shown_edited_or_rejected_with_a_reason() {
         for part in ["create_note", "It is blue.", "name=\"digest\""] {
             assert!(page.contains(part), "{part}: {page}");
         }
-        let digest = page.split("name=\"digest\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+        let digest = digest_of(&page);
         let path = format!("/console/q/{question}/answer");
         let all: Vec<(&str, &str)> = [("act", act)].into_iter().chain(fields.iter().copied()).collect();
         let stale = [&all[..], &[("digest", "0000")]].concat();
@@ -100,7 +109,7 @@ async fn a_call_is_approved_as_it_was_shown_edited_or_rejected_with_a_reason() {
     assert_eq!(notes["data"].as_array().unwrap().len(), 3, "{notes}");
     assert!(notes.to_string().contains("Edited."), "{notes}");
     let wrong = site.asked("note").await.1;
-    let answer = [("act", "edit"), ("arguments", "{")];
+    let answer = [("act", "edit"), ("arguments", "{"), ("digest", "0")];
     let refused = browser.post(&format!("/console/q/{wrong}/answer"), &answer).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(refused.text.contains("the arguments are not JSON"), "{}", refused.text);
@@ -112,7 +121,10 @@ async fn a_grant_is_listed_and_revoked() {
     let browser = Browser::of(&site);
     assert!(browser.page("/console/grants").await.contains("No agent may do anything without asking"));
     let (agent, question) = site.asked("note").await;
-    let always = [("act", "approve_always")];
+    let page = browser.page(&format!("/console/q/{question}")).await;
+    let blind = browser.post(&format!("/console/q/{question}/answer"), &[("act", "approve_always")]).await;
+    assert_eq!(blind.status, StatusCode::UNPROCESSABLE_ENTITY, "what was shown must be said");
+    let always = [("act", "approve_always"), ("digest", digest_of(&page))];
     assert!(browser.post(&format!("/console/q/{question}/answer"), &always).await.status.is_redirection());
     site.follow(&agent, 0).await.until(|frame| frame.is_status_of(&agent, "succeeded")).await;
     let page = browser.page("/console/grants").await;
@@ -122,4 +134,31 @@ async fn a_grant_is_listed_and_revoked() {
     assert_eq!(revoked.headers["location"], "/console/grants");
     let page = browser.page("/console/grants").await;
     assert!(page.contains("revoked") && !page.contains("Revoke<"), "{page}");
+}
+
+#[tokio::test]
+async fn arguments_too_long_for_a_list_are_approved_on_a_page_of_their_own() {
+    let long = "It is long. ".repeat(4_000);
+    let text = long.clone();
+    let speak = move |_: &Request| {
+        Some(Ok(Script::call("create_note", json!({"title": "Long \u{202e}", "content": text}))))
+    };
+    let kind = Kind { approval: vec![ApprovalRule::of("create_note")], ..Kind::bare("assistant") };
+    let store = Arc::new(SqliteStore::in_memory().expect("a store"));
+    let engine = asking(Arc::new(ScriptedModel::deciding(speak)), store, Kinds::none().with(kind));
+    let site = Site::serving(engine, entourage_server::Settings::default()).await;
+    site.work();
+    let browser = Browser::of(&site);
+    let (agent, question) = site.asked("note").await;
+    for page in ["/console".to_owned(), format!("/console/agents/{agent}")] {
+        let list = browser.page(&page).await;
+        assert!(list.len() < 200_000, "{page} has {} bytes", list.len());
+        assert!(list.contains("Read all of it, and decide") && !list.contains("value=\"approve\""), "{page}");
+    }
+    let alone = browser.page(&format!("/console/q/{question}")).await;
+    assert!(alone.contains(&long) && alone.contains("value=\"approve\""), "whole, and to be decided");
+    assert!(
+        alone.contains("\\u202e") && !alone.contains('\u{202e}'),
+        "what cannot be seen is escaped where it is edited"
+    );
 }

@@ -42,6 +42,7 @@ async fn a_stranger_gets_to_the_login_and_from_there_to_the_page() {
 async fn a_part_of_a_page_says_that_the_login_has_ended() {
     let site = Site::with(settings()).await;
     let browser = Browser::of(&site);
+    assert_eq!(browser.get("/console/live").await.status, StatusCode::UNAUTHORIZED);
     for path in ["/console/f/trees", "/console/f"] {
         let refused = browser.get(path).await;
         assert_eq!(refused.status, StatusCode::UNAUTHORIZED, "{path}");
@@ -65,6 +66,11 @@ async fn a_cookie_is_out_of_reach_of_scripts_and_good_for_the_console_alone() {
     assert_eq!(send(api).await.status, StatusCode::UNAUTHORIZED);
     let forged = cookie.replace("entourage_console=", "entourage_console=0");
     let request = Browser::of(&site).request(Method::GET, "/console").header("cookie", forged);
+    assert_eq!(send(request).await.status, StatusCode::SEE_OTHER);
+    // A page of another port can add a cookie for some paths: of two, none is taken.
+    let other = Browser::logged_in(&site, &token_of("bob")).await.cookie.expect("a cookie");
+    let request =
+        Browser::of(&site).request(Method::GET, "/console").header("cookie", format!("{other}; {cookie}"));
     assert_eq!(send(request).await.status, StatusCode::SEE_OTHER);
     let by_tls = Browser::of(&site).form("/console/login", &[("token", &token)]);
     let by_tls = by_tls.header("sec-fetch-site", "same-origin").header("origin", "https://agents.example");
@@ -113,6 +119,17 @@ async fn who_logs_out_has_no_page_and_no_stream_and_everywhere_means_all_browser
 }
 
 #[tokio::test]
+async fn who_logs_in_again_ends_the_login_before_and_is_named_to_the_page() {
+    let site = Site::with(settings()).await;
+    let ann = Browser::logged_in(&site, &token_of("ann")).await;
+    let form = ann.form("/console/login", &[("token", &token_of("bob"))]);
+    let answer = send(form.header("hx-request", "true").header("sec-fetch-site", "same-origin")).await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT, "{}", answer.text);
+    assert!(answer.headers["hx-trigger"].to_str().unwrap().contains("\"owner\":\"bob\""));
+    assert_eq!(ann.get("/console").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
 async fn a_login_ends_with_its_token() {
     let site = Site::with(settings()).await;
     let short = mint(&settings(), &Owner::new("ann"), Duration::from_secs(2)).unwrap();
@@ -131,6 +148,8 @@ async fn attempts_are_limited_and_no_login_is_asked_for_where_none_is_needed() {
         last = browser.post("/console/login", &[("token", "x")]).await.status;
     }
     assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    // Whoever has a token is not kept out by those who guess.
+    Browser::logged_in(&site, &token_of("ann")).await;
     let open = Site::open().await;
     let answer = Browser::of(&open).get("/console/login?next=/console/trees").await;
     assert_eq!(answer.headers["location"], "/console/trees");
