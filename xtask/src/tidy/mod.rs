@@ -6,6 +6,7 @@ mod loops;
 mod manifests;
 mod rust;
 mod security;
+mod templates;
 mod text;
 
 use crate::{finding::Report, modules::Modules, planted, repo::Repo};
@@ -20,6 +21,7 @@ pub(crate) fn check(repo: &Repo) -> Report {
     manifests::check(repo, &mut report);
     documents::check(repo, &mut report);
     security::check(repo, &mut report);
+    templates::check(repo, &mut report);
     text::check(repo, &mut report);
     report.findings.extend(planted::check(repo));
     report.findings.sort();
@@ -46,11 +48,18 @@ mod tests {
             ("crates/a/src/lib.rs", "fn a() {}\n"),
             ("agents/a.md", "no front matter\n"),
             ("README.md", "space at the end \n"),
+            ("crates/a/templates/a.html", "<p style=\"x\">\n"),
             ("SECURITY.md", "`tests/lost.rs` shows it\n"),
         ]));
         let paths: Vec<&str> = report.findings.iter().map(|finding| finding.path.as_str()).collect();
-        for path in ["crates/a/Cargo.toml", "crates/a/src/lib.rs", "agents/a.md", "README.md", "SECURITY.md"]
-        {
+        for path in [
+            "crates/a/templates/a.html",
+            "crates/a/Cargo.toml",
+            "crates/a/src/lib.rs",
+            "agents/a.md",
+            "README.md",
+            "SECURITY.md",
+        ] {
             assert!(paths.contains(&path), "nothing found in {path}: {report}");
         }
         assert!(paths.is_sorted(), "{report}");

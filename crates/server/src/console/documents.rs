@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 use super::{
     filters,
-    shell::{Fields, Page, Section, Shown, Shows, View},
+    shell::{Fields, Page, Section, Shown, View},
 };
 use crate::{
     extract::{Filter, Id, Ids, Number},
@@ -37,10 +37,6 @@ impl Page for Projects {
     fn title(&self) -> String {
         "Projects".to_owned()
     }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
-    }
 }
 
 pub(super) async fn all(view: View, Filter(query): Filter<PageQuery>) -> Shown {
@@ -61,10 +57,6 @@ impl Page for OneProject {
 
     fn title(&self) -> String {
         self.project.name.clone()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 
@@ -98,10 +90,6 @@ impl Page for OneDocument {
 
     fn title(&self) -> String {
         self.head.name.clone()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 

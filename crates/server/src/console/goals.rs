@@ -28,10 +28,6 @@ impl Page for Goals {
     fn title(&self) -> String {
         "Goals".to_owned()
     }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
-    }
 }
 
 pub(super) async fn all(view: View, Filter(query): Filter<ListGoals>) -> Shown {

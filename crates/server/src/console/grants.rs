@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     filters,
-    shell::{Page, Section, Shown, Shows, View},
+    shell::{Page, Section, Shown, View},
 };
 use crate::{
     extract::{Filter, Id},
@@ -36,10 +36,6 @@ impl Page for Grants {
 
     fn title(&self) -> String {
         "Grants".to_owned()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     filters,
-    shell::{Fields, Page, Section, Shown, Shows, View},
+    shell::{Fields, Page, Section, Shown, View},
 };
 use crate::{
     Problem,
@@ -59,10 +59,6 @@ impl Page for Inbox {
             (false, Tab::Open) => "Inbox".to_owned(),
             (false, Tab::Answered) => "Answered".to_owned(),
         }
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{
     filters,
-    shell::{Page, Section, Shown, Shows, View},
+    shell::{Page, Section, Shown, View},
 };
 use crate::{
     extract::Filter,
@@ -64,10 +64,6 @@ impl Page for Memory {
 
     fn title(&self) -> String {
         "Memory".to_owned()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 

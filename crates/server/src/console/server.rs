@@ -32,10 +32,6 @@ impl Page for Health {
     fn title(&self) -> String {
         "Server".to_owned()
     }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
-    }
 }
 
 pub(super) async fn health(view: View) -> Shown {

@@ -116,7 +116,9 @@ pub(super) trait Page: Template {
 
     fn title(&self) -> String;
 
-    fn shows(&self) -> Shows;
+    fn shows(&self) -> Shows {
+        Shows::Everything
+    }
 
     /// What stands below the live part and is never refreshed, such as a form that a person fills in.
     fn below(&self, _: &View) -> askama::Result<String> {

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{
     act::NewAgent,
     filters,
-    shell::{Page, Section, Shown, Shows, View, new_key},
+    shell::{Page, Section, Shown, View, new_key},
 };
 use crate::{
     extract::{Filter, Id},
@@ -44,10 +44,6 @@ impl Page for Trees {
 
     fn title(&self) -> String {
         "Trees".to_owned()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 
     fn below(&self, _: &View) -> askama::Result<String> {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::{
     filters,
-    shell::{Page, Section, Shown, Shows, View},
+    shell::{Page, Section, Shown, View},
 };
 use crate::{extract::Filter, routes::v1::usage};
 
@@ -48,10 +48,6 @@ impl Page for Report {
 
     fn title(&self) -> String {
         "Usage".to_owned()
-    }
-
-    fn shows(&self) -> Shows {
-        Shows::Everything
     }
 }
 
