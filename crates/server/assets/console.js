@@ -11,6 +11,10 @@ const $ = (id) => document.getElementById(id);
 show(document);
 document.addEventListener("htmx:after:swap", () => show(document));
 
+document.addEventListener("change", (event) => {
+  if ("submits" in event.target.dataset) event.target.form.requestSubmit();
+});
+
 // An answer that failed stays until the next request.
 document.addEventListener("htmx:before:request", (event) => {
   if (event.target.id !== "main") $("failed").replaceChildren();

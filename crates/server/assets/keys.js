@@ -85,6 +85,11 @@ function handle(key) {
     return true;
   }
   if (row && key === "v" && press(row, '[data-key="v"]')) return true;
+  const step = document.querySelector(`[data-step="${CSS.escape(key)}"]`);
+  if (step) {
+    step.click();
+    return true;
+  }
   if (key in ACTS && act(ACTS[key])) return true;
   switch (key) {
     case "g":

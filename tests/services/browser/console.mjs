@@ -265,6 +265,27 @@ const tests = {
     await page.context().close();
   },
 
+  async "the tree at its last event is what the screen shows, and time is walked by keyboard"() {
+    const agent = await site.ask("spawn say one ; ask Two? ; fail");
+    await until("its agents have worked", async () => (await site.api(`/v1/agents/${agent}/tree`)).agents === 4);
+    await until("one asks", async () => (await site.api(`/v1/questions?status=open&root=${agent}`)).data.length === 1);
+    await wait(500);
+    const page = await site.page(`/console/trees/${agent}`);
+    const rows = () => page.locator("tr.row").evaluateAll((all) => all.map((row) => `${row.id} ${row.querySelector(".state").textContent.trim()}`).sort());
+    const now = await rows();
+    const { last } = await site.api(`/v1/agents/${agent}/tree?at=1`);
+    await page.goto(`${site.base}/console/trees/${agent}?at=${last}`);
+    assert.deepEqual(await rows(), now);
+    await page.keyboard.press(",");
+    await page.waitForURL(`**?at=${last - 1}`);
+    await page.keyboard.press(".");
+    await page.waitForURL(`**?at=${last}`);
+    await page.getByRole("slider").fill("1");
+    await page.waitForURL("**?at=1");
+    assert.equal((await rows()).length, 1);
+    await page.context().close();
+  },
+
   async "a page of another port can send no form"() {
     const agent = await site.ask("ask Is that you?");
     const page = `<form method="post" action="${site.base}/console/agents/${agent}/interventions">
@@ -316,7 +337,7 @@ const tests = {
       headers: { "content-type": "application/json", "if-match": "*" } });
     const goal = await site.api("/v1/goals", { title: "See Rome" });
     const pages = ["", "/answered", "/grants", `/q/${question.id}`, "/trees", "/trees?text=nowhere", `/trees/${tree}`,
-      `/agents/${tree}`, `/agents/${asks}`, "/nowhere", `/runs/${run.id}`, `/runs/${run.id}/requests/1`, "/documents",
+      `/trees/${tree}/events`, `/trees/${tree}?at=5`, "/agencies", `/agents/${tree}`, `/agents/${asks}`, "/nowhere", `/runs/${run.id}`, `/runs/${run.id}/requests/1`, "/documents",
       `/projects/${project.id}`, `/documents/${document.id}?v=2&with=1`, `/documents/${document.id}`, "/goals", `/goals/${goal.agent}`,
       "/memory", "/usage", "/kinds", "/kinds/general", "/server", "/server/settings"];
     for (const colorScheme of ["light", "dark"]) {

@@ -84,6 +84,12 @@ pub(super) fn beginning(text: impl Display, _: &dyn Values) -> askama::Result<St
     Ok(cut(text.to_string()))
 }
 
+/// A value as JSON on one line.
+#[filter_fn]
+pub(super) fn compact(value: &Value, _: &dyn Values) -> askama::Result<String> {
+    Ok(value.to_string())
+}
+
 /// What something cost, with as many digits as matter.
 #[filter_fn]
 pub(super) fn money(cost: &Cost, _: &dyn Values) -> askama::Result<String> {

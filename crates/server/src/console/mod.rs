@@ -5,9 +5,11 @@
 //! alone below `/console/f`, from the same template, and `live.js` asks for it when a hint says that something changed.
 
 mod act;
+mod agencies;
 mod agent;
 pub(crate) mod assets;
 mod documents;
+mod events;
 #[allow(unreachable_pub, reason = "what makes a filter of a function writes it so")]
 mod filters;
 mod goals;
@@ -21,6 +23,7 @@ mod login;
 mod logins;
 mod memory;
 mod origin;
+mod past;
 mod problems;
 mod request;
 mod run;
@@ -54,6 +57,9 @@ fn shown() -> Router<AppState> {
         .route("/trees", get(trees::show))
         .route("/trees/{id}", get(tree::show))
         .route("/agents/{id}", get(agent::show))
+        .route("/trees/{id}/events", get(events::show))
+        .route("/agencies", get(agencies::all))
+        .route("/agencies/{name}", get(agencies::one))
         .route("/goals", get(goals::all))
         .route("/goals/{id}", get(goals::one))
         .route("/documents", get(documents::all))

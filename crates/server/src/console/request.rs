@@ -18,6 +18,8 @@ use crate::{
 struct Seen {
     run: String,
     number: u32,
+    /// How many calls the run has made.
+    calls: u32,
     agent: Agent,
     request: ModelRequest,
     blocks: Vec<Block>,
@@ -50,6 +52,7 @@ pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
     let caller = &view.caller;
     let Json(request) = runs::request(caller.clone(), Names(run.clone(), number.clone())).await?;
     let Json(agent) = agents::get(caller.clone(), Id(request.agent)).await?;
+    let Json(of) = runs::get(caller.clone(), Id(request.run)).await?;
     let mut blocks = blocks(&request);
     let mut broken = None;
     if let Some(before) = &request.before {
@@ -68,7 +71,7 @@ pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
         }
     }
     let number = request.number.unwrap_or_default();
-    view.show(&Seen { run, number, agent, request, blocks, broken })
+    view.show(&Seen { run, number, calls: of.model_calls, agent, request, blocks, broken })
 }
 
 fn why(broken: Option<PrefixBreak>) -> &'static str {

@@ -34,18 +34,20 @@ pub(super) enum Section {
     Documents,
     Memory,
     Kinds,
+    Agencies,
     Usage,
     Server,
 }
 
 impl Section {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Inbox,
         Self::Trees,
         Self::Goals,
         Self::Documents,
         Self::Memory,
         Self::Kinds,
+        Self::Agencies,
         Self::Usage,
         Self::Server,
     ];
@@ -80,6 +82,7 @@ impl Section {
             Self::Documents => ("Documents", "/console/documents", 'd'),
             Self::Memory => ("Memory", "/console/memory", 'm'),
             Self::Kinds => ("Kinds", "/console/kinds", 'k'),
+            Self::Agencies => ("Agencies", "/console/agencies", 'a'),
             Self::Usage => ("Usage", "/console/usage", 'u'),
             Self::Server => ("Server", "/console/server", 'h'),
         }

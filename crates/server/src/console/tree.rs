@@ -4,10 +4,11 @@ use askama::Template;
 use axum::Json;
 use entourage_api::{Agent, ListQuestions, Node, Question, ShowTree, ShownTree, Tree};
 use entourage_types::{AgentId, Cost, QuestionStatus, ShownStatus};
+use serde::Deserialize;
 
 use super::{
     act::Acts,
-    filters,
+    filters, past,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
@@ -62,7 +63,17 @@ impl Page for Shape {
     }
 }
 
-pub(super) async fn show(view: View, Id(id): Id<AgentId>) -> Shown {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct At {
+    /// After which event; as it is now without it.
+    at: Option<u64>,
+}
+
+pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { at }): Filter<At>) -> Shown {
+    if let Some(at) = at {
+        return past::show(view, id, at).await;
+    }
     let caller = &view.caller;
     let shown = agents::tree(caller.clone(), Id(id), Filter(ShowTree { at: None })).await?;
     let Json(ShownTree::Now(tree)) = shown else {

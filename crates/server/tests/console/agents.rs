@@ -54,3 +54,27 @@ async fn a_transcript_has_every_item_with_outputs_at_their_calls_and_why_it_wait
     let later = browser.page(&format!("/console/agents/{agent}?from=2")).await;
     assert!(later.contains(">Earlier<") && !later.contains(">ask aloud</p>"), "{later}");
 }
+
+#[tokio::test]
+async fn events_have_every_number_and_lead_to_the_tree_as_it_was() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let root = site.done("tell hello").await;
+    let last = site.get(&format!("/v1/agents/{root}/tree?at=1")).await.expect(200)["last"].as_u64().unwrap();
+    let page = browser.page(&format!("/console/trees/{root}/events")).await;
+    for number in 1..=last {
+        assert!(page.contains(&format!("id=\"e{number}\"")), "{number} of {last}: {page}");
+    }
+    assert!(!page.contains("are missing"), "{page}");
+    let first = browser.page(&format!("/console/trees/{root}?at=1")).await;
+    assert!(first.contains("1 agents") && !first.contains("researcher"), "{first}");
+    let whole = browser.page(&format!("/console/trees/{root}?at={last}")).await;
+    let told = site.get(&format!("/v1/agents/{root}/tree?at={last}")).await.expect(200);
+    for agent in told["agents"].as_array().unwrap() {
+        let (id, status) = (agent["id"].as_str().unwrap(), agent["status"].as_str().unwrap());
+        let row = whole.split(&format!("id=\"{id}\"")).nth(1).and_then(|rest| rest.split("</tr>").next());
+        assert!(row.is_some_and(|row| row.contains(status)), "{id} is {status}: {whole}");
+    }
+    let beyond = browser.get(&format!("/console/trees/{root}?at={}", last + 1)).await;
+    assert!(beyond.status.is_client_error(), "{}", beyond.text);
+}

@@ -37,12 +37,14 @@ async fn pages(site: &Site) -> Vec<String> {
         "/usage?by=tree",
         "/kinds",
         "/kinds/general",
+        "/agencies",
     ];
     lists
         .into_iter()
         .chain(more)
         .map(str::to_owned)
         .chain([format!("/q/{question}"), format!("/trees/{agent}"), format!("/agents/{agent}")])
+        .chain([format!("/trees/{agent}/events"), format!("/trees/{agent}?at=3")])
         .chain([format!("/runs/{run}"), format!("/runs/{run}/requests/1"), format!("/goals/{goal}")])
         .chain([format!("/projects/{project}"), format!("/documents/{document}?v=2&with=1")])
         .collect()

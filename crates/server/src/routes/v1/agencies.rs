@@ -46,7 +46,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/agencies", tag = "agencies", operation_id = "listAgencies",
     responses((status = 200, description = "All agencies.", body = AgencyList), Failures)
 )]
-async fn list(caller: Caller) -> Json<AgencyList> {
+pub(crate) async fn list(caller: Caller) -> Json<AgencyList> {
     Json(caller.client.agencies().into_iter().map(views::agency).collect())
 }
 
@@ -56,7 +56,7 @@ async fn list(caller: Caller) -> Json<AgencyList> {
     params(("name" = String, Path, description = "Its name.", max_length = 255)),
     responses((status = 200, description = "The agency.", body = Agency), Failures)
 )]
-async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Agency> {
+pub(crate) async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Agency> {
     Ok(Json(views::agency(caller.client.agency(&name)?)))
 }
 
@@ -210,7 +210,7 @@ async fn whole(mut heard: AgencyAnswer) -> Result<(StatusCode, AgencyResponse), 
     params(("name" = String, Path, description = "The agency's name.", max_length = 255), PageQuery),
     responses((status = 200, description = "A page of chats.", body = AgencyChatPage), Failures)
 )]
-async fn chats(
+pub(crate) async fn chats(
     caller: Caller,
     Id(name): Id<String>,
     Filter(query): Filter<PageQuery>,

@@ -74,7 +74,8 @@ async fn follow(
     Ok(streamed(Tree(watch), opened, served.heartbeat, ended(caller.until, served)))
 }
 
-async fn page(caller: &Caller, id: AgentId, begin: Begin) -> Answer<EventPage> {
+/// A page of events, by default the last ones.
+pub(crate) async fn page(caller: &Caller, id: AgentId, begin: Begin) -> Answer<EventPage> {
     let Begin { after, before, agent, event: name, limit } = begin;
     let filter = EventFilter { after, before, agent, name, limit: checked_limit(limit)? };
     Ok(Json(views::event_page(caller.client.event_page(id, filter).await?)))

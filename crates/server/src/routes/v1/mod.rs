@@ -2,12 +2,12 @@
 //! the result back.
 
 mod acts;
-mod agencies;
+pub(crate) mod agencies;
 pub(crate) mod agents;
 mod budgets;
 pub(crate) mod document_versions;
 pub(crate) mod documents;
-mod events;
+pub(crate) mod events;
 pub(crate) mod goals;
 pub(crate) mod grants;
 mod health;
