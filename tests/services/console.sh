@@ -20,9 +20,12 @@ need_chromium
 
 place=$(mktemp -d "$HOME_DIR/run/console.XXXXXX")
 trap 'rm -rf "$place"' EXIT
-mkdir -p "$place/data" "$place/node_modules" && cp "$HERE"/browser/*.mjs "$place"
+mkdir -p "$place/data" "$place/offline" "$place/node_modules" && cp "$HERE"/browser/*.mjs "$place"
 ln -s "$PLAYWRIGHT" "$place/node_modules/playwright-core"
 ln -s "$FOUND_AXE" "$place/node_modules/axe-core"
-port=$(free_port)
-timeout 1800 node "$place/console.mjs" "$BINARY" "$place/data" "$port" "$(command -v chromium)" "$@" ||
-  fail "the console does not hold in a browser"
+run() { timeout 1800 node "$place/console.mjs" "$BINARY" "$place/$1" "$(free_port)" "$(command -v chromium)" "${@:2}"; }
+# A minute offline is waited for beside the others.
+ONLY=offline run offline "$@" & waits=$!
+NOT=offline run data "$@" || failed=yes
+wait "$waits" || failed=yes
+[ -z "${failed:-}" ] || fail "the console does not hold in a browser"

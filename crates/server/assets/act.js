@@ -2,8 +2,10 @@
 
 const dialog = document.getElementById("acts");
 const NEEDS_WORDS = ["steer", "modify", "comment"];
+// What can be done to all below it at once.
+const FOR_ALL = ["pause", "resume", "stop"];
 const ENDS = {
-  stop: "Its work ends, and that of the agents below it which work for that",
+  stop: "Its work ends, and what it has delegated for that",
   modify: "The work under way is dropped, with the agents that it has delegated to",
   delete: "It ends for good",
 };
@@ -22,6 +24,8 @@ function warn() {
   const concerned = below ? ` (${below} below it)` : "";
   warning.hidden = !(action in ENDS);
   warning.textContent = action in ENDS ? `${ENDS[action]}${concerned}.` : "";
+  document.getElementById("acts-below").hidden = !FOR_ALL.includes(action);
+  if (!FOR_ALL.includes(action)) form.elements.namedItem("below").checked = false;
   form.elements.namedItem("text").required = NEEDS_WORDS.includes(action);
 }
 
@@ -38,6 +42,7 @@ export function open(action) {
   const paused = of.dataset.on === "resume";
   form.elements.namedItem("action").value = action === "pause" && paused ? "resume" : action ?? (paused ? "resume" : "pause");
   warn();
+  dialog.querySelector("[data-failed]").replaceChildren();
   dialog.showModal();
   const text = form.elements.namedItem("text");
   (text.required ? text : form.elements.namedItem("action")).focus();
@@ -45,6 +50,12 @@ export function open(action) {
 }
 
 if (dialog) {
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[data-act]");
+    if (!button) return;
+    button.focus();
+    open();
+  });
   dialog.querySelector("select").addEventListener("change", warn);
   document.getElementById("show-acts")?.addEventListener("click", () => open());
 }

@@ -4,12 +4,18 @@ import "./live.js";
 import "./keys.js";
 import "./stream.js";
 import "./act.js";
+import { say } from "./say.js";
 import { show } from "./times.js";
 
 const $ = (id) => document.getElementById(id);
 
 show(document);
 document.addEventListener("htmx:after:swap", () => show(document));
+document.querySelector(".bar [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+// A transcript is read from its end.
+if (document.querySelector("header.agent") && !location.hash && !location.search) {
+  scrollTo(0, document.documentElement.scrollHeight);
+}
 
 document.addEventListener("change", (event) => {
   if ("submits" in event.target.dataset) event.target.form.requestSubmit();
@@ -25,6 +31,13 @@ for (const close of document.querySelectorAll("[data-close]")) {
   close.addEventListener("click", () => close.closest("dialog").close());
 }
 
+// A problem stands where the person looks.
+document.addEventListener("htmx:after:swap", () => {
+  const failed = $("failed");
+  const dialog = document.querySelector("dialog[open] [data-failed]");
+  if (dialog && failed.childElementCount) dialog.replaceChildren(...failed.childNodes);
+});
+
 // What was sent is cleared, and the next text gets a key of its own.
 document.addEventListener("sent", (event) => {
   const form = event.target.closest("form[data-send]");
@@ -33,6 +46,7 @@ document.addEventListener("sent", (event) => {
   const key = form.elements.namedItem("key");
   if (key && event.detail?.key) key.value = event.detail.key;
   form.closest("dialog")?.close();
+  if (event.detail?.said) say(event.detail.said);
 });
 
 // What was not sent keeps its text; where the server cannot be reached, that is said.

@@ -1,7 +1,8 @@
 // Nobody approves what they have not seen: an answer is taken from a row that stands still, to its end in view.
 
+import { say } from "./say.js";
+
 const SETTLED = 700;
-const said = document.getElementById("said");
 let before = new Map();
 
 const top = (row) => Math.round(row.getBoundingClientRect().top);
@@ -37,7 +38,7 @@ document.addEventListener("click", (event) => {
   const refuse = (why) => {
     event.preventDefault();
     event.stopImmediatePropagation();
-    said.textContent = why;
+    say(why);
   };
   if (event.isTrusted && event.detail > 0 && performance.now() - (row.movedAt ?? 0) < SETTLED && row.movedAt) {
     refuse("The page has just changed: look again.");

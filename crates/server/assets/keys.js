@@ -1,6 +1,7 @@
 // All by keyboard. Keys do nothing in what takes text, and can be switched off.
 import { open as act } from "./act.js";
 import { hold, isHeld } from "./live.js";
+import { say } from "./say.js";
 
 const $ = (id) => document.getElementById(id);
 const ACTS = { p: "pause", s: "steer", m: "modify", c: "comment", R: "retry", S: "stop", D: "delete" };
@@ -103,7 +104,7 @@ function handle(key) {
     case ".": return act();
     case "y":
       navigator.clipboard?.writeText(row?.dataset.open ? new URL(row.dataset.open, location).href : location.href);
-      $("said").textContent = "The link is copied.";
+      say("The link is copied.");
       return true;
     case "/": {
       const filter = document.querySelector("[data-filter]");
@@ -116,7 +117,7 @@ function handle(key) {
       else row.querySelector("details")?.toggleAttribute("open");
       return true;
     case "Escape":
-      if (row) { row.blur(); $("main").focus(); } else history.back();
+      if (row) { row.blur(); $("main").focus(); } else [...document.querySelectorAll(".crumbs a")].at(-1)?.click();
       return true;
     default:
       return false;
@@ -154,6 +155,7 @@ document.addEventListener("htmx:before:request", (event) => {
   if (!row) return;
   const all = rows();
   const at = all.indexOf(row);
+  say("Your answer is sent.");
   next = { answered: row.id, ids: [...all.slice(at + 1), ...all.slice(0, at).reverse()].map((other) => other.id) };
 });
 document.addEventListener("htmx:after:swap", () => {

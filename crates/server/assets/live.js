@@ -133,7 +133,7 @@ async function connect() {
     count(hello.open_questions);
     $("renewed").hidden = hello.assets === document.body.dataset.assets;
     document.dispatchEvent(new Event("console:stream"));
-    refresh();
+    if ($("main")?.dataset.live !== "nothing") refresh();
   });
   on("news", (news) => {
     count(news.open_questions);

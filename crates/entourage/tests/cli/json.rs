@@ -132,7 +132,7 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         (&["schedules", "end", "@last"], 0, 1),
         (&["goals", "delete", "See Rome"], 0, 1),
         (&["health", "--dry-run"], 0, 1),
-        (&["open"], 1, 1),
+        (&["open"], 1, 0),
         // The one command that has no such form.
         (&["chat"], 2, 0),
     ] {

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::Json;
 use entourage_api::{
     Agent, Author, Entry as Said, Intervention, Item, ItemBody, Level, ListItems, ListMessages,
-    ListQuestions, ModelUse, PageQuery, Question, Role, Run, ToolCall, Why,
+    ListQuestions, ModelUse, OutputEffect, PageQuery, Question, Role, Run, ToolCall, Why,
 };
 use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
@@ -70,6 +70,8 @@ impl Entry {
 enum Shape {
     Message {
         from: String,
+        /// The agent that wrote it.
+        path: Option<String>,
         text: String,
     },
     Turn {
@@ -107,6 +109,8 @@ struct Call {
     /// Made by code, not by the model.
     by_code: bool,
     output: Option<(String, bool)>,
+    /// The agent that it started.
+    path: Option<String>,
 }
 
 impl Page for Transcript {
@@ -188,7 +192,11 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
         session = Some(of);
         let body = match body {
             ItemBody::Message { from, text, .. } => {
-                Shape::Message { from: author(from), text: filters::cut(text) }
+                let path = match &from {
+                    Author::Agent { id, .. } => Some(format!("/console/agents/{id}")),
+                    _ => None,
+                };
+                Shape::Message { from: author(from), path, text: filters::cut(text) }
             }
             ItemBody::Turn { text, calls, used, .. } => Shape::Turn {
                 text: filters::cut(text),
@@ -203,12 +211,15 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
                     used: None,
                 }
             }
-            ItemBody::Output { call, tool, text, error, .. }
-            | ItemBody::SubOutput { call, tool, text, error, .. } => {
+            ItemBody::Output { call, tool, text, error, effect, .. }
+            | ItemBody::SubOutput { call, tool, text, error, effect, .. } => {
                 let text = filters::cut(text);
                 match made(&mut entries, call) {
                     Some(made) => {
                         made.output = Some((text, error));
+                        if let Some(OutputEffect::Delegated(task)) = effect {
+                            made.path = Some(format!("/console/id/{task}"));
+                        }
                         continue;
                     }
                     None => Shape::Output { tool, text, error },
@@ -249,7 +260,14 @@ fn author(from: Author) -> String {
 }
 
 fn call(ToolCall { id, tool, arguments, .. }: ToolCall, by_code: bool) -> Call {
-    Call { id, tool, arguments: filters::cut(filters::pretty_json(&arguments)), by_code, output: None }
+    Call {
+        id,
+        tool,
+        arguments: filters::cut(filters::pretty_json(&arguments)),
+        by_code,
+        output: None,
+        path: None,
+    }
 }
 
 /// The call of this id, if it is on the page.

@@ -35,7 +35,9 @@ assets! {
     "act.js" "text/javascript; charset=utf-8";
     "guard.js" "text/javascript; charset=utf-8";
     "keys.js" "text/javascript; charset=utf-8";
+    "noscript.css" "text/css; charset=utf-8";
     "live.js" "text/javascript; charset=utf-8";
+    "say.js" "text/javascript; charset=utf-8";
     "stream.js" "text/javascript; charset=utf-8";
     "times.js" "text/javascript; charset=utf-8";
     "icon.svg" "image/svg+xml";

@@ -4,6 +4,7 @@ use std::fmt::{self, Display};
 
 use askama::{Template, Values, filter_fn};
 use axum::response::Html;
+use entourage_api::Tally;
 use entourage_types::{Cost, ShownStatus, WaitingOn, shows_in};
 use serde_json::Value;
 
@@ -96,6 +97,16 @@ pub(super) fn money(cost: &Cost, _: &dyn Values) -> askama::Result<String> {
     Ok(amount(*cost))
 }
 
+/// What model calls cost, as far as it is known.
+#[filter_fn]
+pub(super) fn spent(tally: &Tally, _: &dyn Values) -> askama::Result<String> {
+    Ok(match (tally.cost.nanos(), tally.unpriced) {
+        (_, 0) => amount(tally.cost),
+        (0, _) => "unknown".to_owned(),
+        _ => format!("{} + unknown", amount(tally.cost)),
+    })
+}
+
 /// A number in groups of three digits.
 #[filter_fn]
 pub(super) fn grouped(number: &u64, _: &dyn Values) -> askama::Result<String> {
@@ -150,7 +161,10 @@ pub(super) fn tenths(number: &f64, _: &dyn Values) -> askama::Result<String> {
 /// Which share of a whole this is.
 #[filter_fn]
 pub(super) fn share(part: &u64, _: &dyn Values, whole: &u64) -> askama::Result<String> {
-    Ok(part.saturating_mul(100).checked_div(*whole).map_or_else(String::new, |share| format!("{share} %")))
+    Ok(part
+        .saturating_mul(100)
+        .checked_div(*whole)
+        .map_or_else(|| "0 %".to_owned(), |share| format!("{share} %")))
 }
 
 /// A text as the id of an element.

@@ -35,7 +35,8 @@ impl Page for Kinds {
     }
 
     fn shows(&self) -> Shows {
-        Shows::Server
+        // What was checked stays.
+        if self.checked.is_some() { Shows::Nothing } else { Shows::Server }
     }
 }
 

@@ -2,16 +2,20 @@
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Agent, ModelMessage, ModelRequest, PrefixBreak};
+use entourage_api::{Agent, ModelMessage, ModelRequest, PageQuery, PrefixBreak, Step};
+use entourage_types::{StepKey, Time};
 
 use super::{
     filters,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
-    extract::{Id, Names},
+    extract::{Filter, Id, Names},
     routes::v1::{agents, runs},
 };
+
+/// Among how many steps of the run that of the call is looked for.
+const STEPS: u32 = 200;
 
 #[derive(Template)]
 #[template(path = "request.html")]
@@ -20,6 +24,8 @@ struct Seen {
     number: u32,
     /// How many calls the run has made.
     calls: u32,
+    /// The step that made the call.
+    step: Option<Step>,
     agent: Agent,
     request: ModelRequest,
     blocks: Vec<Block>,
@@ -34,6 +40,18 @@ struct Block {
     text: String,
     /// It was the same in the call before.
     was_there: bool,
+}
+
+impl Seen {
+    /// How long the model thought before its first token, and how long it wrote, in microseconds.
+    fn times(&self) -> Option<(u64, u64)> {
+        let step = self.step.as_ref()?;
+        let asked = step.asked.as_ref()?;
+        let first = asked.first_token?;
+        let micros =
+            |from: Time, until: Time| u64::try_from(until.since(from).as_micros()).unwrap_or(u64::MAX);
+        Some((micros(asked.at, first), micros(first, step.updated)))
+    }
 }
 
 impl Page for Seen {
@@ -53,6 +71,10 @@ pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
     let Json(request) = runs::request(caller.clone(), Names(run.clone(), number.clone())).await?;
     let Json(agent) = agents::get(caller.clone(), Id(request.agent)).await?;
     let Json(of) = runs::get(caller.clone(), Id(request.run)).await?;
+    let steps = PageQuery { limit: Some(STEPS), cursor: None };
+    let Json(steps) = runs::steps(caller.clone(), Id(request.run), Filter(steps)).await?;
+    let key = request.number.map(StepKey::Model);
+    let step = steps.data.into_iter().find(|step| Some(&step.key) == key.as_ref());
     let mut blocks = blocks(&request);
     let mut broken = None;
     if let Some(before) = &request.before {
@@ -71,7 +93,7 @@ pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
         }
     }
     let number = request.number.unwrap_or_default();
-    view.show(&Seen { run, number, calls: of.model_calls, agent, request, blocks, broken })
+    view.show(&Seen { run, number, calls: of.model_calls, step, agent, request, blocks, broken })
 }
 
 fn why(broken: Option<PrefixBreak>) -> &'static str {

@@ -33,6 +33,8 @@ pub(super) struct At {
 struct Waterfall {
     run: Run,
     agent: Agent,
+    /// Whether the price of a model that it called is known.
+    is_priced: bool,
     rows: Vec<Row>,
     next: Option<String>,
 }
@@ -98,7 +100,8 @@ pub(super) async fn show(view: View, Id(id): Id<RunId>, Filter(At { cursor }): F
     let until = page.data.iter().map(|step| end(step, now)).max().unwrap_or(now);
     let span = micros(from, until).max(1);
     let rows = page.data.into_iter().map(|step| row(&run, step, &made, (from, span), now)).collect();
-    view.show(&Waterfall { run, agent, rows, next: page.next_cursor })
+    let is_priced = run.model_calls == 0 || run.cost.nanos() > 0;
+    view.show(&Waterfall { run, agent, is_priced, rows, next: page.next_cursor })
 }
 
 fn item_of(step: &Step) -> Option<u64> {

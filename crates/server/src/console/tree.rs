@@ -2,8 +2,8 @@
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Agent, ListQuestions, Node, Question, ShowTree, ShownTree, Tree};
-use entourage_types::{AgentId, Cost, QuestionStatus, ShownStatus};
+use entourage_api::{Agent, ListQuestions, Node, Question, ShowTree, ShownTree, Tally, Tree};
+use entourage_types::{AgentId, Cost, QuestionId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
 
 use super::{
@@ -39,11 +39,13 @@ struct Shape {
 struct Row {
     agent: Agent,
     level: usize,
-    own: Cost,
-    /// The cost of it and all below it.
-    all: Cost,
+    own: Tally,
+    /// What it and all below it have used.
+    all: Tally,
     below: usize,
     questions: usize,
+    /// The first of them.
+    question: Option<QuestionId>,
     why: Option<String>,
 }
 
@@ -110,18 +112,23 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { at }): Fil
     })
 }
 
-/// Adds an agent and all below it, and returns their number and their cost. What failed, waits or works comes first.
-fn add(node: Node, level: usize, asked: &[Question], rows: &mut Vec<Row>) -> (usize, Cost) {
+/// Adds an agent and all below it, and returns their number and what they used. What failed, waits or works comes first.
+fn add(node: Node, level: usize, asked: &[Question], rows: &mut Vec<Row>) -> (usize, Tally) {
     let Node { agent, used, mut children } = node;
     children.sort_by_key(|child| urgency(child.agent.status));
     let at = rows.len();
-    let questions = asked.iter().filter(|question| question.agent == agent.id).count();
-    rows.push(Row { agent, level, own: used.cost, all: used.cost, below: 0, questions, why: None });
-    let (mut below, mut all) = (0, used.cost);
+    let own = || asked.iter().filter(|question| question.agent == agent.id);
+    let (questions, question) = (own().count(), own().next().map(|question| question.id));
+    rows.push(Row { agent, level, own: used, all: used, below: 0, questions, question, why: None });
+    let (mut below, mut all) = (0, used);
     for child in children {
-        let (agents, cost) = add(child, level + 1, asked, rows);
+        let (agents, spent) = add(child, level + 1, asked, rows);
         below += agents;
-        all = Cost::from_nanos(all.nanos().saturating_add(cost.nanos()));
+        all.calls += spent.calls;
+        all.unpriced += spent.unpriced;
+        all.usage.input += spent.usage.input;
+        all.usage.output += spent.usage.output;
+        all.cost = Cost::from_nanos(all.cost.nanos().saturating_add(spent.cost.nanos()));
     }
     (rows[at].below, rows[at].all) = (below, all);
     (below + 1, all)

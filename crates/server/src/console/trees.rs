@@ -37,6 +37,9 @@ struct Trees {
 struct Row {
     agent: Agent,
     why: Option<String>,
+    /// How many agents of the tree are in which status, where there are more than the one.
+    below: Vec<(ShownStatus, u64)>,
+    open_questions: u64,
 }
 
 impl Page for Trees {
@@ -79,7 +82,11 @@ pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
             }
             _ => None,
         };
-        rows.push(Row { agent, why });
+        let sums = view.caller.client.subtree(agent.id).await?;
+        let all: u64 = sums.agents.iter().sum();
+        let counted = ShownStatus::ALL.into_iter().zip(sums.agents).filter(|(_, count)| *count > 0);
+        let below = if all > 1 { counted.collect() } else { Vec::new() };
+        rows.push(Row { agent, why, below, open_questions: sums.open_questions });
     }
     view.show(&Trees { rows, status, text: text.unwrap_or_default(), next: page.next_cursor })
 }

@@ -10,10 +10,15 @@ use super::{
     filters,
     shell::{Page, Section, Shown, View},
 };
-use crate::{extract::Filter, routes::v1::usage};
+use crate::{
+    extract::{Filter, Id},
+    routes::v1::{agents, usage},
+};
 
 /// How wide the longest bar is, in its own units.
 const WIDTH: f64 = 1000.0;
+/// How many trees have their titles; the others have their ids.
+const TITLED: usize = 50;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -60,12 +65,18 @@ pub(super) async fn show(view: View, Filter(Wanted { by, under }): Filter<Wanted
     let is_priced = report.data.iter().any(|row| row.tally.cost.nanos() > 0);
     let measure = |tally: &Tally| if is_priced { size(tally).0 } else { size(tally).1 };
     let most = report.data.iter().map(|row| measure(&row.tally)).max().unwrap_or(0).max(1);
-    let rows = report.data.into_iter().map(|row| {
+    let mut rows = Vec::with_capacity(report.data.len());
+    for (number, row) in report.data.into_iter().enumerate() {
         let width = measure(&row.tally) as f64 / most as f64 * WIDTH;
-        let (name, path) = named(&row);
-        Row { name, path, width, tally: row.tally }
-    });
-    view.show(&Report { by, under, rows: rows.collect(), total: report.total })
+        let (mut name, path) = named(&row);
+        if let Some(tree) = row.tree.filter(|_| number < TITLED)
+            && let Ok(Json(root)) = agents::get(view.caller.clone(), Id(tree)).await
+        {
+            name = filters::title_of(&root.title, &root.kind).to_owned();
+        }
+        rows.push(Row { name, path, width, tally: row.tally });
+    }
+    view.show(&Report { by, under, rows, total: report.total })
 }
 
 fn named(row: &UsageRow) -> (String, Option<String>) {

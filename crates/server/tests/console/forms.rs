@@ -87,3 +87,40 @@ async fn a_form_of_another_page_is_refused_and_changes_nothing() {
     let own = send(form().header("origin", format!("http://{host}"))).await;
     assert_eq!(own.status, StatusCode::SEE_OTHER, "an old browser sends no more than this: {}", own.text);
 }
+
+#[tokio::test]
+async fn all_below_an_agent_at_rest_are_stopped_with_it() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let (root, _) = site.asked("tell ask").await;
+    let path = format!("/console/agents/{root}/interventions");
+    let form = |key: &'static str| {
+        let form = browser.form(&path, &[("action", "stop"), ("below", "true"), ("key", key)]);
+        send(form.header("sec-fetch-site", "same-origin").header("hx-request", "true"))
+    };
+    let told = form("once").await;
+    assert_eq!(told.status, StatusCode::NO_CONTENT, "{}", told.text);
+    assert!(told.headers["hx-trigger"].to_str().unwrap().contains("stop: 2 agents."), "{:?}", told.headers);
+    let stopped = async || {
+        let tree = site.get(&format!("/v1/agents/{root}/tree")).await.expect(200);
+        tree["root"]["status"] == "stopped" && tree["root"]["children"][0]["status"] == "stopped"
+    };
+    crate::stream::within("both have stopped", async { while !stopped().await {} }).await;
+    let again = form("twice").await;
+    assert_eq!(again.status, StatusCode::CONFLICT, "nothing is at work any more: {}", again.text);
+}
+
+#[tokio::test]
+async fn a_file_of_a_kind_is_checked_and_not_saved() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let wrong = "---\nname: helper\nno front matter";
+    let checked = browser.post("/console/kinds/check", &[("text", wrong)]).await;
+    for part in ["<strong>Mistake</strong>", "no front matter", "data-live=\"nothing\""] {
+        assert!(checked.text.contains(part), "{part}: {}", checked.text);
+    }
+    let right = "---\nname: helper\ndescription: Helps.\n---\nYou help.\n";
+    let checked = browser.post("/console/kinds/check", &[("text", right)]).await;
+    assert!(checked.text.contains("Nothing is wrong with it"), "{}", checked.text);
+    assert_eq!(browser.get("/console/kinds/helper").await.status, StatusCode::NOT_FOUND);
+}

@@ -227,3 +227,19 @@ async fn a_page_of_another_site_opens_a_page_and_reads_none() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_version_of_a_document_is_brought_back_unless_there_is_a_newer_one() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let document = pages(&site).await.into_iter().find(|page| page.starts_with("/documents/")).unwrap();
+    let document = document.split('?').next().unwrap().to_owned();
+    let diff = browser.page(&format!("/console{document}?v=2&with=1")).await;
+    assert!(diff.contains("<ins class=\"line\">") && diff.contains("Which colour? Red."), "{diff}");
+    let undo = format!("/console{document}/undo");
+    let stale = browser.post(&undo, &[("to", "1"), ("seen", "1")]).await;
+    assert_eq!(stale.status, StatusCode::PRECONDITION_FAILED, "{}", stale.text);
+    assert_eq!(browser.post(&undo, &[("to", "1"), ("seen", "2")]).await.status, StatusCode::SEE_OTHER);
+    let now = site.get(&format!("/v1{document}")).await.expect(200);
+    assert_eq!((now["version"].as_u64(), now["content"].as_str()), (Some(3), Some("Which colour?")));
+}
