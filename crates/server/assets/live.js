@@ -54,17 +54,21 @@ function count(known) {
 // A browser has six connections for a server: more windows than these wait until one of them is closed or hidden.
 const WINDOWS = 5;
 let giveUp = null;
+let turn = 0;
 
-function place() {
-  if (!navigator.locks) return Promise.resolve(true);
-  const take = (name) => new Promise((taken) => {
-    navigator.locks.request(name, { ifAvailable: true }, (lock) => {
-      taken(Boolean(lock));
-      return lock && new Promise((release) => { giveUp = release; });
+// What gives the place of this window up again, or null if there is none.
+async function place() {
+  if (!navigator.locks) return () => {};
+  for (let n = 0; n < WINDOWS; n += 1) {
+    const release = await new Promise((taken) => {
+      navigator.locks.request(`entourage-window-${n}`, { ifAvailable: true }, (lock) => {
+        if (!lock) return taken(null);
+        return new Promise((ends) => taken(ends));
+      });
     });
-  });
-  return [...Array(WINDOWS).keys()].reduce(
-    async (found, n) => (await found) || take(`entourage-window-${n}`), Promise.resolve(false));
+    if (release) return release;
+  }
+  return null;
 }
 
 function found() {
@@ -111,7 +115,11 @@ function again() {
 async function connect() {
   close();
   if (document.hidden) return;
-  if (!await place()) {
+  const mine = ++turn;
+  const release = await place();
+  if (mine !== turn || document.hidden) return release?.();
+  giveUp = release;
+  if (!release) {
     $("lost").textContent = "This is one window too many to be kept current: close one, or look at it again later.";
     $("lost").hidden = false;
     retry = setTimeout(connect, LATEST);

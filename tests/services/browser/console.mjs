@@ -199,6 +199,7 @@ const tests = {
     await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await until("it was stopped", async () => (await site.api(`/v1/agents/${agent}/interventions`)).data.some((done) => done.action === "stop"));
+    await until("the dialog is closed", async () => (await page.locator("#acts[open]").count()) === 0);
     await page.keyboard.press("?");
     await page.locator("#keys[open]").waitFor();
     await page.keyboard.press("Escape");
