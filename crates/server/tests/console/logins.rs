@@ -132,7 +132,7 @@ async fn who_logs_in_again_ends_the_login_before_and_is_named_to_the_page() {
 #[tokio::test]
 async fn a_login_ends_with_its_token() {
     let site = Site::with(settings()).await;
-    let short = mint(&settings(), &Owner::new("ann"), Duration::from_secs(2)).unwrap();
+    let short = mint(&settings(), &Owner::new("ann"), Duration::from_secs(6)).unwrap();
     let browser = Browser::logged_in(&site, &short).await;
     let mut stream = Stream::open(browser.request(Method::GET, "/console/live")).await;
     while stream.next().await.is_some() {}
@@ -143,11 +143,13 @@ async fn a_login_ends_with_its_token() {
 async fn attempts_are_limited_and_no_login_is_asked_for_where_none_is_needed() {
     let site = Site::with(settings()).await;
     let browser = Browser::of(&site);
-    let mut last = StatusCode::OK;
-    for _ in 0..31 {
-        last = browser.post("/console/login", &[("token", "x")]).await.status;
+    let mut refused = 0;
+    // Time allows a few more than a minute's attempts.
+    while browser.post("/console/login", &[("token", "x")]).await.status != StatusCode::TOO_MANY_REQUESTS {
+        refused += 1;
+        assert!(refused < 60, "attempts are not limited");
     }
-    assert_eq!(last, StatusCode::TOO_MANY_REQUESTS);
+    assert!(refused >= 30, "{refused}");
     // Whoever has a token is not kept out by those who guess.
     Browser::logged_in(&site, &token_of("ann")).await;
     let open = Site::open().await;
