@@ -203,8 +203,7 @@ impl Client {
         self.agent(parent).await?;
         let found = self.find_agents(AgentFilter { parent: Some(parent), ..filter }).await?;
         let ids: Vec<AgentId> = found.rows.iter().map(|agent| agent.id).collect();
-        let sums = self.engine.store().subtrees(&self.scope, &ids).await?;
-        let mut sums: HashMap<AgentId, Subtree> = sums.into_iter().collect();
+        let mut sums = self.subtrees(&ids).await?;
         // A child that was removed meanwhile has none.
         Ok(found.map(|agent| Child { subtree: sums.remove(&agent.id).unwrap_or_default(), agent }))
     }
@@ -214,8 +213,16 @@ impl Client {
     /// # Errors
     /// [`crate::Error::NotFound`].
     pub async fn subtree(&self, agent: AgentId) -> Result<Subtree> {
-        let found = self.engine.store().subtrees(&self.scope, &[agent]).await?.pop();
-        found.map(|(_, sums)| sums).ok_or_else(|| crate::Error::not_found("agent", agent))
+        let found = self.subtrees(&[agent]).await?.remove(&agent);
+        found.ok_or_else(|| crate::Error::not_found("agent", agent))
+    }
+
+    /// The sums over each of these agents and all below it, read at once; none for an agent that does not exist.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn subtrees(&self, agents: &[AgentId]) -> Result<HashMap<AgentId, Subtree>> {
+        Ok(self.engine.store().subtrees(&self.scope, agents).await?.into_iter().collect())
     }
 
     /// One run.

@@ -16,7 +16,7 @@ use axum::{
 use crate::Problem;
 
 /// The header in which a browser reports where a request comes from.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(crate) const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Middleware: passes a request on if its host is this machine and it does not come from a page of another
 /// site.

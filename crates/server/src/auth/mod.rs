@@ -15,7 +15,7 @@ use serde::{
 };
 
 pub(crate) use bearer::{Bearer, Identity, bearer};
-pub(crate) use guard::guard;
+pub(crate) use guard::{SEC_FETCH_SITE, guard};
 pub use mint::mint;
 pub(crate) use seal::Seal;
 pub(crate) use stream_token::{StreamGrant, stream_token};

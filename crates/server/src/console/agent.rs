@@ -108,9 +108,15 @@ struct Call {
     arguments: String,
     /// Made by code, not by the model.
     by_code: bool,
-    output: Option<(String, bool)>,
+    output: Option<Returned>,
     /// The agent that it started.
     path: Option<String>,
+}
+
+/// What a call returned.
+struct Returned {
+    text: String,
+    error: bool,
 }
 
 impl Page for Transcript {
@@ -216,7 +222,7 @@ fn entries(items: Vec<Item>) -> Vec<Entry> {
                 let text = filters::cut(text);
                 match made(&mut entries, call) {
                     Some(made) => {
-                        made.output = Some((text, error));
+                        made.output = Some(Returned { text, error });
                         if let Some(OutputEffect::Delegated(task)) = effect {
                             made.path = Some(format!("/console/id/{task}"));
                         }

@@ -5,7 +5,7 @@ use std::fmt::{self, Display};
 use askama::{Template, Values, filter_fn};
 use axum::response::Html;
 use entourage_api::Tally;
-use entourage_types::{Cost, ShownStatus, WaitingOn, shows_in};
+use entourage_types::{Cost, ShownStatus, WaitingOn, one_line, shows_in};
 use serde_json::Value;
 
 use super::shell::unrendered;
@@ -45,7 +45,9 @@ pub(super) fn visible(text: impl Display, _: &dyn Values) -> askama::Result<Stri
 /// The first characters of a text on one line.
 #[filter_fn]
 pub(super) fn short(text: impl Display, _: &dyn Values, most: usize) -> askama::Result<String> {
-    let line = text.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.to_string();
+    // The rest is not looked at: it may be megabytes.
+    let line = one_line(&text[..text.floor_char_boundary(most.saturating_mul(16))]);
     Ok(match line.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &line[..end]),
         None => line,
@@ -62,15 +64,20 @@ pub(super) fn pretty(value: &Value, _: &dyn Values) -> askama::Result<String> {
 #[filter_fn]
 pub(super) fn editable(value: &Value, _: &dyn Values) -> askama::Result<String> {
     let mut before = None;
-    Ok(pretty_json(value).chars().fold(String::new(), |mut written, char| {
-        if char == '\n' || shows_in(&mut before, char) {
+    Ok(escaped(&pretty_json(value), |char| char == '\n' || shows_in(&mut before, char)))
+}
+
+/// JSON in which all characters but those that are kept are escapes; those of its syntax must be kept.
+pub(super) fn escaped(json: &str, mut keeps: impl FnMut(char) -> bool) -> String {
+    json.chars().fold(String::with_capacity(json.len()), |mut written, char| {
+        if keeps(char) {
             written.push(char);
         } else {
             let mut units = [0; 2];
             written.extend(char.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
         }
         written
-    }))
+    })
 }
 
 /// Whether a value is short enough for a page with others.

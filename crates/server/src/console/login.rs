@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use super::{
     assets,
-    filters::rendered,
+    filters::{escaped, rendered},
     logins::{LoginSecret, cookie, given},
     origin::is_by_tls,
     shell::{Fields, is_htmx, live_path},
@@ -61,18 +61,6 @@ fn own(next: &str) -> &str {
     }
 }
 
-/// A character of JSON as a header may have it.
-fn ascii(char: char) -> Vec<char> {
-    if char.is_ascii() {
-        return vec![char];
-    }
-    let mut units = [0; 2];
-    char.encode_utf16(&mut units)
-        .iter()
-        .flat_map(|unit| format!("\\u{unit:04x}").chars().collect::<Vec<_>>())
-        .collect()
-}
-
 pub(super) async fn show(
     State(served): State<AppState>,
     Filter(From { next }): Filter<From>,
@@ -112,18 +100,17 @@ pub(super) async fn log_in(
         }
     };
     let client = served.engine.client(identity.owner).operating(identity.is_operator);
-    // What this browser had before ends.
+    let (secret, login) = client.log_in(identity.expires).await?;
+    // What this browser had before ends, once there is another: a crash between them leaves one too many.
     if let Some(before) = given(&headers).and_then(|sealed| served.seal.opened(sealed)) {
         served.engine.log_out(before).await?;
         served.logins.tell();
     }
-    let (secret, login) = client.log_in(identity.expires).await?;
     let seconds = login.expires.since(login.created).as_secs();
     let set = cookie(Some((&served.seal.sealed(&secret), seconds)), is_by_tls(&headers));
     let mut response = if is_htmx(&headers) {
         let told = serde_json::json!({ "logged-in": { "owner": login.owner.as_str() } }).to_string();
-        let told = told.chars().flat_map(ascii).collect::<String>();
-        (StatusCode::NO_CONTENT, [("hx-trigger", told)]).into_response()
+        (StatusCode::NO_CONTENT, [("hx-trigger", escaped(&told, |char| char.is_ascii()))]).into_response()
     } else {
         Redirect::to(next).into_response()
     };

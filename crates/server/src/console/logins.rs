@@ -70,7 +70,7 @@ impl Logins {
         while !matches!(engine.console_login(&secret).await, Ok(None)) {
             tokio::select! {
                 _ = told.changed() => {}
-                () = tokio::time::sleep(LOOKS) => {}
+                () = engine.clock().sleep_until(engine.clock().now() + LOOKS) => {}
             }
         }
     }

@@ -12,10 +12,7 @@ use axum::{
     response::Response,
 };
 
-use crate::Problem;
-
-/// The header in which a browser reports where a request comes from.
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+use crate::{Problem, auth::SEC_FETCH_SITE};
 
 /// The headers in which a browser reports what a request is for.
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");

@@ -42,15 +42,23 @@ struct Block {
     was_there: bool,
 }
 
+/// How long a model took, in microseconds.
+struct Times {
+    /// Until its first token.
+    thinking: u64,
+    /// From then on.
+    writing: u64,
+}
+
 impl Seen {
-    /// How long the model thought before its first token, and how long it wrote, in microseconds.
-    fn times(&self) -> Option<(u64, u64)> {
+    /// How long the call took, if that is on record.
+    fn times(&self) -> Option<Times> {
         let step = self.step.as_ref()?;
         let asked = step.asked.as_ref()?;
         let first = asked.first_token?;
         let micros =
             |from: Time, until: Time| u64::try_from(until.since(from).as_micros()).unwrap_or(u64::MAX);
-        Some((micros(asked.at, first), micros(first, step.updated)))
+        Some(Times { thinking: micros(asked.at, first), writing: micros(first, step.updated) })
     }
 }
 

@@ -61,32 +61,28 @@ impl Section {
         self == Self::Server
     }
 
-    fn name(self) -> &'static str {
-        self.parts().0
-    }
-
-    fn path(self) -> &'static str {
-        self.parts().1
-    }
-
-    /// The key that leads to it, after `g`.
-    fn key(self) -> char {
-        self.parts().2
-    }
-
-    fn parts(self) -> (&'static str, &'static str, char) {
+    fn link(self) -> Link {
+        let link = |name, path, key| Link { name, path, key };
         match self {
-            Self::Inbox => ("Inbox", "/console", 'i'),
-            Self::Trees => ("Trees", "/console/trees", 't'),
-            Self::Goals => ("Goals", "/console/goals", 'o'),
-            Self::Documents => ("Documents", "/console/documents", 'd'),
-            Self::Memory => ("Memory", "/console/memory", 'm'),
-            Self::Kinds => ("Kinds", "/console/kinds", 'k'),
-            Self::Agencies => ("Agencies", "/console/agencies", 'a'),
-            Self::Usage => ("Usage", "/console/usage", 'u'),
-            Self::Server => ("Server", "/console/server", 'h'),
+            Self::Inbox => link("Inbox", "/console", 'i'),
+            Self::Trees => link("Trees", "/console/trees", 't'),
+            Self::Goals => link("Goals", "/console/goals", 'o'),
+            Self::Documents => link("Documents", "/console/documents", 'd'),
+            Self::Memory => link("Memory", "/console/memory", 'm'),
+            Self::Kinds => link("Kinds", "/console/kinds", 'k'),
+            Self::Agencies => link("Agencies", "/console/agencies", 'a'),
+            Self::Usage => link("Usage", "/console/usage", 'u'),
+            Self::Server => link("Server", "/console/server", 'h'),
         }
     }
+}
+
+/// How a section is reached.
+struct Link {
+    name: &'static str,
+    path: &'static str,
+    /// The key that leads to it, after `g`.
+    key: char,
 }
 
 /// Which changes a page shows.

@@ -3,7 +3,7 @@
 use askama::Template;
 use axum::Json;
 use entourage_api::{Agent, AgentOrder, ListAgents};
-use entourage_types::ShownStatus;
+use entourage_types::{AgentId, ShownStatus};
 use serde::Deserialize;
 
 use super::{
@@ -73,6 +73,8 @@ pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
         ..ListAgents::default()
     };
     let Json(page) = agents::list(view.caller.clone(), Filter(list)).await?;
+    let roots: Vec<AgentId> = page.data.iter().map(|agent| agent.id).collect();
+    let mut sums = view.caller.client.subtrees(&roots).await?;
     let mut rows = Vec::with_capacity(page.data.len());
     for agent in page.data {
         let why = match agent.status {
@@ -82,7 +84,8 @@ pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
             }
             _ => None,
         };
-        let sums = view.caller.client.subtree(agent.id).await?;
+        // A tree that was removed meanwhile has none.
+        let sums = sums.remove(&agent.id).unwrap_or_default();
         let all: u64 = sums.agents.iter().sum();
         let counted = ShownStatus::ALL.into_iter().zip(sums.agents).filter(|(_, count)| *count > 0);
         let below = if all > 1 { counted.collect() } else { Vec::new() };

@@ -45,8 +45,7 @@ struct Row {
 }
 
 /// What it can be divided by.
-const WAYS: [(UsageBy, &str); 4] =
-    [(UsageBy::Day, "day"), (UsageBy::Model, "model"), (UsageBy::Kind, "kind"), (UsageBy::Tree, "tree")];
+const WAYS: [UsageBy; 4] = [UsageBy::Day, UsageBy::Model, UsageBy::Kind, UsageBy::Tree];
 
 impl Page for Report {
     const SECTION: Section = Section::Usage;
