@@ -4,6 +4,7 @@
 //! Both sides are measured alternately, in one process, against a model server in another. Each
 //! target is a ratio, so that it holds on any machine.
 
+mod console;
 pub mod counts;
 mod cpu;
 mod engine;
@@ -13,6 +14,7 @@ mod goals;
 mod hostile;
 mod model;
 mod p1;
+mod p12;
 mod p1s;
 mod p2;
 mod p3;
@@ -32,6 +34,7 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use entourage_types::AgentId;
 use tokio::runtime::{Builder, Runtime};
 
 use model::Server;
@@ -67,12 +70,15 @@ struct Cli {
     /// Seconds for which the hostile owner attacks
     #[arg(long, global = true, default_value_t = 300, value_name = "N")]
     seconds: u64,
-    /// The program of P5 and P11
+    /// The PostgreSQL server of P12
+    #[arg(long, global = true, value_name = "URL")]
+    postgres: Option<String>,
+    /// The program of P5, P11 and P12
     #[arg(long, global = true, default_value = "target/release/entourage", value_name = "FILE")]
     binary: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, Subcommand)]
+#[derive(Debug, Clone, Subcommand)]
 enum What {
     /// CPU of a durable run: four model calls, three tool calls
     P1,
@@ -96,22 +102,30 @@ enum What {
     P8,
     /// What people read: first pages of lists with 100,000 agents in a tree, and news for a hundred
     P8p,
+    /// The console's pages with 100,000 agents in a tree, and a hundred windows of a tree that works
+    Console,
     /// Messages about a project of 50 documents: CPU, bytes written, and rows read
     P9,
     /// A goal with a year behind it, and the search over 100,000 closed sessions
     Goals,
     /// Python code of agents: a fork beside a delegation, processes, kept states
     Python,
+    /// One, two and three processes that share a PostgreSQL: runs a second; by hand only
+    P12,
     /// A hostile owner beside a working one: the latter's latency, and the memory; by hand only
     Hostile,
-    /// Everything but the hostile owner (the default)
+    /// Everything but what is by hand only (the default)
     All,
     /// The runs of P1 by the engine alone, for a profiler
     Profile,
     /// The turns of P4 by the engine alone, for a profiler
     ProfileTurns,
+    /// A console for a browser, with 100,000 agents in a tree, some of which work after a line of input
+    ServeConsole,
     #[command(hide = true)]
     Model,
+    #[command(hide = true)]
+    Windows { base: String, root: AgentId, count: usize },
 }
 
 /// The runtimes of both sides: the floors on one thread, the engine as its program runs it.
@@ -138,11 +152,13 @@ impl Benches {
 pub fn run() -> Result<ExitCode> {
     let cli = Cli::parse();
     let what = cli.what.unwrap_or(What::All);
-    if let What::Model = what {
-        Builder::new_multi_thread().enable_all().build()?.block_on(model::serve())?;
-        return Ok(ExitCode::SUCCESS);
-    }
     entourage_llm::install_tls();
+    // What is measured has processes beside it, whose CPU does not count.
+    match &what {
+        What::Model => return beside(model::serve()),
+        What::Windows { base, root, count } => return beside(console::stay(base, *root, *count)),
+        _ => {}
+    }
     let benches = Benches::start()?;
     let mut report = Report::default();
     match what {
@@ -157,13 +173,16 @@ pub fn run() -> Result<ExitCode> {
         What::P7 => p7::measure(&benches, &mut report)?,
         What::P8 => p8::measure(&benches, cli.history, &mut report)?,
         What::P8p => p8p::measure(&benches, &mut report)?,
+        What::Console => console::measure(&benches, &mut report)?,
+        What::ServeConsole => return console::serve(&benches).map(|()| ExitCode::SUCCESS),
         What::P9 => p9::measure(&benches, &mut report)?,
         What::Goals => goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?,
         What::Python => python::measure(&benches, &cli.binary, cli.runs, &mut report)?,
+        What::P12 => p12::measure(&benches, &cli.binary, cli.postgres.as_deref(), &mut report)?,
         What::Hostile => hostile::measure(&benches, cli.seconds, &mut report)?,
         What::Profile => p1::engine_alone(&benches, cli.runs)?,
         What::ProfileTurns => p4::engine_alone(&benches)?,
-        What::All | What::Model => {
+        What::All | What::Model | What::Windows { .. } => {
             p1::measure(&benches, cli.runs, &mut report)?;
             p1s::measure(&benches, cli.runs, &mut report)?;
             p2::measure(&benches, &mut report)?;
@@ -174,6 +193,7 @@ pub fn run() -> Result<ExitCode> {
             p7::measure(&benches, &mut report)?;
             p8::measure(&benches, cli.history, &mut report)?;
             p8p::measure(&benches, &mut report)?;
+            console::measure(&benches, &mut report)?;
             p9::measure(&benches, &mut report)?;
             goals::measure(&benches, (cli.sessions, cli.archive), &mut report)?;
             python::measure(&benches, &cli.binary, cli.runs, &mut report)?;
@@ -183,4 +203,10 @@ pub fn run() -> Result<ExitCode> {
     let shown = if cli.json { report.json()? } else { report.table() };
     std::io::stdout().write_all(shown.as_bytes())?;
     Ok(if cli.check && report.missed() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Runs a process beside the one that measures.
+fn beside(work: impl Future<Output = Result<()>>) -> Result<ExitCode> {
+    Builder::new_multi_thread().enable_all().build()?.block_on(work)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -61,7 +61,7 @@ fn starts(binary: &Path, data: &Path) -> Result<(f64, f64)> {
     let rehearsal = [("ENTOURAGE_MODELS__DEFAULT", "rehearsal".to_owned())];
     let (mut times, mut memories) = (Vec::new(), Vec::new());
     for start in 0..=STARTS {
-        let mut program = Program::start(binary, data, &rehearsal)?;
+        let mut program = Program::start(binary, data, &rehearsal, &[])?;
         let time = program.answers()?;
         // The first start creates the database.
         if start == 0 {
@@ -87,7 +87,7 @@ fn after_runs(benches: &Benches, binary: &Path) -> Result<f64> {
         ("ENTOURAGE_MODELS__PROVIDERS__OPENAI__BASE_URL", base),
         ("ENTOURAGE_MODELS__PROVIDERS__OPENAI__KEY", "none".to_owned()),
     ];
-    let mut program = Program::start(binary, directory.path(), &model)?;
+    let mut program = Program::start(binary, directory.path(), &model, &[])?;
     program.answers()?;
     let client = Client::new(program.address)?;
     benches.floor.block_on(each(RUNS, 8, || async { client.run(None).await.map(drop) }))?;
@@ -96,21 +96,28 @@ fn after_runs(benches: &Benches, binary: &Path) -> Result<f64> {
 }
 
 /// The running program; it is killed when this is dropped.
-struct Program {
+pub(crate) struct Program {
     child: Child,
     begun: Instant,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Program {
-    fn start(binary: &Path, data: &Path, model: &[(&str, String)]) -> Result<Self> {
+    /// Starts it, with these variables and more words of its command.
+    pub(crate) fn start(
+        binary: &Path,
+        data: &Path,
+        variables: &[(&str, String)],
+        words: &[&str],
+    ) -> Result<Self> {
         // The port was free a moment ago, and no other process here opens ports.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let begun = Instant::now();
         let child = Command::new(binary)
             .args(["serve", "--data"])
             .arg(data)
-            .envs(model.iter().map(|(name, value)| (name, value)))
+            .args(words)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
             .env("ENTOURAGE_SERVER__BIND", address.to_string())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -121,7 +128,7 @@ impl Program {
     }
 
     /// Waits until it answers, and returns how long that took from its start.
-    fn answers(&mut self) -> Result<Duration> {
+    pub(crate) fn answers(&mut self) -> Result<Duration> {
         while self.begun.elapsed() < PATIENCE {
             if self.healthy().unwrap_or(false) {
                 return Ok(self.begun.elapsed());

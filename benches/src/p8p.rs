@@ -37,15 +37,14 @@ const TALKS: usize = 12;
 const SILENT: &str = "silent";
 /// Followers of news, events a second, and for how many seconds.
 const FOLLOWERS: usize = 100;
-const PER_SECOND: u64 = 1_000;
-const SECONDS: u64 = 10;
+const PER_SECOND: u32 = 1_000;
+const SECONDS: u32 = 10;
 /// Events of one commit.
-const AT_ONCE: u64 = 10;
+pub(crate) const AT_ONCE: u32 = 10;
 
 pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     let bed = benches.engine.block_on(async { Bed::start(&benches.model, Script::Calls) })?;
-    rows::filled(&bed.database())?;
-    records::filled(&bed.database())?;
+    filled(&bed)?;
     let (client, talked) = benches.engine.block_on(async {
         let client = told(&bed)?;
         let talked = talked(&bed, &client).await?;
@@ -66,6 +65,12 @@ pub(crate) fn measure(benches: &Benches, report: &mut Report) -> Result<()> {
     news(benches, report)
 }
 
+/// Fills the database of an engine that has not worked yet.
+pub(crate) fn filled(bed: &Bed) -> Result<()> {
+    rows::filled(&bed.database())?;
+    records::filled(&bed.database())
+}
+
 /// How long a read takes, in milliseconds.
 fn timed(benches: &Benches, client: &Client, name: &str, read: &pages::Read) -> Result<f64> {
     let began = Instant::now();
@@ -73,23 +78,24 @@ fn timed(benches: &Benches, client: &Client, name: &str, read: &pages::Read) -> 
     Ok(began.elapsed().as_secs_f64() * 1000.0)
 }
 
-fn id(number: u32) -> Result<AgentId> {
+/// The id of an agent of the large tree, whose root is the first one.
+pub(crate) fn id(number: u32) -> Result<AgentId> {
     Ok(format!("agt_{number:032x}").parse()?)
 }
 
 /// An agent of this database that has really talked: its requests are rebuilt from rows that the engine wrote.
 #[derive(Clone, Copy)]
-struct Talked {
-    agent: AgentId,
+pub(crate) struct Talked {
+    pub(crate) agent: AgentId,
     /// Its last run, and the number of the last request of that.
-    run: RunId,
-    request: u32,
+    pub(crate) run: RunId,
+    pub(crate) request: u32,
     /// The number of the item that answers it.
     item: u64,
 }
 
 /// Has an agent of a tree of its own answer so many messages, with three calls each.
-async fn talked(bed: &Bed, client: &Client) -> Result<Talked> {
+pub(crate) async fn talked(bed: &Bed, client: &Client) -> Result<Talked> {
     let agent = bed.run().await?;
     for _ in 1..TALKS {
         bed.turn(agent).await?;
@@ -158,7 +164,7 @@ fn news(benches: &Benches, report: &mut Report) -> Result<()> {
     for follower in followers {
         bytes += benches.engine.block_on(follower)??;
     }
-    let cores = |cpu: Duration| cpu.as_secs_f64() / SECONDS as f64;
+    let cores = |cpu: Duration| cpu.as_secs_f64() / f64::from(SECONDS);
     report.note("P8p", "cores for 1,000 events a second, no followers", cores(alone), "");
     report.note("P8p", "bytes of news to each of 100 who follow", bytes as f64 / FOLLOWERS as f64, "B");
     let more = cores(followed.saturating_sub(alone));
@@ -169,28 +175,33 @@ fn news(benches: &Benches, report: &mut Report) -> Result<()> {
 /// Commits so many events a second; returns the CPU time of that.
 async fn eventful(bed: &Bed, agent: &Agent) -> Result<Duration> {
     let before = cpu::used();
-    let mut pace = tokio::time::interval(Duration::from_millis(1000 * AT_ONCE / PER_SECOND));
+    let mut pace = tokio::time::interval(Duration::from_secs(1) * AT_ONCE / PER_SECOND);
     for _ in 0..SECONDS * PER_SECOND / AT_ONCE {
         pace.tick().await;
-        let now = Time::now();
-        let mut commit = Commit::new(now);
-        for _ in 0..AT_ONCE {
-            let comment = Intervention {
-                id: InterventionId::new(),
-                owner: agent.owner.clone(),
-                root: agent.root,
-                agent: agent.id,
-                by: Author::User,
-                action: Action::Comment,
-                text: Some("seen".into()),
-                of: None,
-                status: InterventionStatus::Applied,
-                created: now,
-                updated: now,
-            };
-            commit.push(Write::record(&comment)?);
-        }
-        bed.engine.store().commit(commit).await?;
+        bed.engine.store().commit(comments((agent.root, &agent.owner), agent.id)?).await?;
     }
     Ok(cpu::used().saturating_sub(before))
+}
+
+/// A commit with a few comments of a person on an agent, in the tree of this root and owner.
+pub(crate) fn comments((root, owner): (AgentId, &Owner), agent: AgentId) -> Result<Commit> {
+    let now = Time::now();
+    let mut commit = Commit::new(now);
+    for _ in 0..AT_ONCE {
+        let comment = Intervention {
+            id: InterventionId::new(),
+            owner: owner.clone(),
+            root,
+            agent,
+            by: Author::User,
+            action: Action::Comment,
+            text: Some("seen".into()),
+            of: None,
+            status: InterventionStatus::Applied,
+            created: now,
+            updated: now,
+        };
+        commit.push(Write::record(&comment)?);
+    }
+    Ok(commit)
 }

@@ -15,119 +15,12 @@ itself: /readyz is 204, every agent that was taken succeeds, each note was taken
 nothing.
 """
 
-import atexit, http.client, http.server, json, os, sqlite3, subprocess, sys, threading, time, urllib.parse
+import json, os, sqlite3, subprocess, sys, time
+
+from served import NOTES, Server, provider, within
 
 BINARY, SECONDS, FOLDER, SHIM = sys.argv[1], float(sys.argv[2]), sys.argv[3], sys.argv[4]
-NOTES, AGENTS = 20, 12
-KIND = "---\nname: noter\ndescription: Takes notes.\ntools: [create_note]\n---\nTake notes.\n"
-
-
-class Provider(http.server.BaseHTTPRequestHandler):
-    """A model that takes twenty notes, one a turn, and says that it is done."""
-
-    protocol_version = "HTTP/1.1"
-    timeout = 60
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[-1]
-        taken = sum(m["role"] == "tool" for m in request["messages"])
-        if taken < NOTES:
-            arguments = json.dumps({"title": f"{job} {taken}", "content": "kept " * 200})
-            function = {"name": "create_note", "arguments": arguments}
-            delta = {"tool_calls": [{"index": 0, "id": f"c{taken}", "type": "function", "function": function}]}
-        else:
-            delta = {"content": "Done."}
-        time.sleep(0.05)
-        chunks = [
-            {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if taken < NOTES else "stop"}]},
-        ]
-        body = "".join(f"data: {json.dumps(dict(chunk, id='1', object='chat.completion.chunk', created=1, model='fake'))}\n\n" for chunk in chunks)
-        body = (body + "data: [DONE]\n\n").encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def do_GET(self):
-        self.send_error(404)
-
-    def log_message(self, *_):
-        pass
-
-
-class Server:
-    """The binary, serving a data directory."""
-
-    def __init__(self, data, provider, durability="full", **more):
-        os.makedirs(f"{data}/kinds")
-        with open(f"{data}/kinds/noter.md", "w") as file:
-            file.write(KIND)
-        with open(f"{data}/entourage.toml", "w") as file:
-            file.write(
-                f'[models]\ndefault = "compatible::fake"\n[models.providers.compatible]\nbase_url = "{provider}/v1"\n'
-                '[models.profiles."compatible::fake"]\nnative_tools = true\ncontext_window = 1000000\n'
-                f'[store]\ndurability = "{durability}"\n'
-            )
-        self.data = data
-        # Not on the disk that is taken away.
-        self.logged = f"{os.path.dirname(FOLDER)}/{os.path.basename(data)}.log"
-        self.log = open(self.logged, "w")
-        command = [BINARY, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json"]
-        self.environment = {"PATH": os.environ["PATH"], **more}
-        self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment)
-        atexit.register(self.child.kill)
-        greeting = self.child.stdout.readline()
-        if not greeting:
-            raise SystemExit(f"FAILED: no server: {self.said()}")
-        self.place = urllib.parse.urlparse(json.loads(greeting)["url"]).netloc
-
-    def ask(self, method, path, body=None, **headers):
-        """The status, and the JSON of the answer; none where there was no answer in half a minute."""
-        connection = http.client.HTTPConnection(self.place, timeout=30)
-        try:
-            headers = {"Content-Type": "application/json", **{k.replace("_", "-"): v for k, v in headers.items()}}
-            connection.request(method, path, json.dumps(body) if body else None, headers)
-            answer = connection.getresponse()
-            text = answer.read()
-            return answer.status, json.loads(text) if text else None
-        except TimeoutError:
-            return None, None
-        finally:
-            connection.close()
-
-    def every(self, path):
-        """All rows of a list."""
-        rows, cursor = [], ""
-        while True:
-            status, page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}limit=200{cursor}")
-            assert status == 200, (status, page)
-            rows += page["data"]
-            if not page.get("next_cursor"):
-                return rows
-            cursor = f"&cursor={page['next_cursor']}"
-
-    def said(self):
-        """The log."""
-        with open(self.logged) as file:
-            return file.read()
-
-    def stop(self):
-        self.child.terminate()
-        self.child.wait(30)
-        self.log.close()
-
-
-def within(seconds, what, test):
-    """Waits until a test gives something."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := test():
-            return found
-        time.sleep(0.2)
-    raise SystemExit(f"FAILED: {what}: not within {seconds} s")
+AGENTS = 12
 
 
 def outage(name, server, begin, end, cause):
@@ -183,7 +76,7 @@ def outage(name, server, begin, end, cause):
 
 
 def full(provider):
-    server = Server(f"{FOLDER}/full", provider)
+    server = Server(BINARY, f"{FOLDER}/full", provider)
     filler = f"{FOLDER}/filler"
 
     def fill():
@@ -201,7 +94,7 @@ def full(provider):
 
 def read_only(provider):
     flag = f"{FOLDER}/read-only.flag"
-    server = Server(f"{FOLDER}/read-only", provider, LD_PRELOAD=SHIM, OUTAGE_READ_ONLY=flag, OUTAGE_FOLDER=f"{FOLDER}/read-only/")
+    server = Server(BINARY, f"{FOLDER}/read-only", provider, LD_PRELOAD=SHIM, OUTAGE_READ_ONLY=flag, OUTAGE_FOLDER=f"{FOLDER}/read-only/")
     outage("read-only", server, lambda: open(flag, "w").close(), lambda: os.unlink(flag), "reports an error")
     # Killed, so that the log holds what the database does not.
     server.child.kill()
@@ -238,14 +131,13 @@ def read(data):
 def held(provider):
     for durability in ("full", "normal"):
         name = f"held-{durability}"
-        server = Server(f"{FOLDER}/{name}", provider, durability)
+        server = Server(BINARY, f"{FOLDER}/{name}", provider, f'[store]\ndurability = "{durability}"\n')
         holder = sqlite3.connect(f"{FOLDER}/{name}/entourage.db", isolation_level=None)
         outage(name, server, lambda: holder.execute("BEGIN IMMEDIATE"), lambda: holder.execute("ROLLBACK"), "another program holds")
         holder.close()
         server.stop()
 
 
-provider = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Provider)
-threading.Thread(target=provider.serve_forever, daemon=True).start()
+at = provider()
 for each in (full, read_only, held):
-    each(f"http://127.0.0.1:{provider.server_port}")
+    each(at)

@@ -93,5 +93,14 @@ case $outages in
   *) missing $outages "a disk that is full, read-only or held is waited for" ;;
 esac
 
+for by in database restate; do
+  RUNS=16 bash $HERE/cluster.sh $by; cluster=$?
+  what="processes that share a database are killed, frozen and cut off, where wake-ups come from: $by"
+  case $cluster in
+    0) passed=$((passed + 1)); echo "PASSED: $what (by ${SECONDS}s)" ;;
+    *) missing $cluster "$what" ;;
+  esac
+done
+
 echo "third parties: $passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

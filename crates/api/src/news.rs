@@ -14,6 +14,8 @@ pub struct News {
     pub trees: Option<Vec<TreeNews>>,
     /// What changed in the server itself; `kinds` if the kinds were reloaded.
     pub server: Vec<String>,
+    /// Whether people or programs changed projects or documents of yours. Changes by agents are news of their trees.
+    pub documents: bool,
     /// How many of your questions are open, counted up to 200.
     pub open_questions: u32,
 }
@@ -24,7 +26,7 @@ pub struct TreeNews {
     /// Its root.
     #[schema(value_type = schema::AgentId)]
     pub root: AgentId,
-    /// The number of its last event.
+    /// The number of its last event; 0 if none is new, as when a message has come that nobody has read yet.
     pub seq: u64,
     /// The agents that they are about, at most 64; null if they are more, or unknown.
     #[schema(required, value_type = Option<Vec<schema::AgentId>>)]

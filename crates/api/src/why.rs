@@ -135,6 +135,8 @@ pub enum Cause {
         /// How many may be at work at once.
         limit: usize,
     },
+    /// It is to go on in another process that shares the database.
+    Elsewhere,
     /// It could go on, and no process works here.
     Process,
     /// The process ended each time that it worked on the run, also when it ended the run: until you stop the agent,

@@ -1,13 +1,14 @@
 //! The pieces of answers in progress, as subscribers and other nodes get them.
 
 use entourage_types::{AgentId, RunId};
+use serde::{Deserialize, Serialize};
 
 /// A piece of an answer in progress.
 ///
 /// The texts of one attempt, each put at its offset, are the beginning of the text that is committed in the
 /// end, unless a later attempt replaces it, which begins again. A subscriber that missed a piece gets an
 /// offset beyond the text that it has, and waits for the item.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentDelta {
     /// The agent that answers.
     pub agent: AgentId,
@@ -25,7 +26,8 @@ pub struct AgentDelta {
 }
 
 /// The content of a piece.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Piece {
     /// The answer's text.
     Text(String),

@@ -69,7 +69,8 @@ pub use client::{
     NewExploration, NewGoal, NewProject, NewSchedule, OnceKey, Overrides, PageEnd, PageLimit, PastAgent,
     PastTree, Posted, PrefixBreak, ProjectChange, ProjectExport, ProjectMessage, QuestionFilter,
     RebuiltRequest, ReceiverRecord, Replaced, RequestBefore, Resealed, Role, RunFilter, Seen, ServerRecord,
-    ServerTool, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, Why, explorer, file_names,
+    ServerTool, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, USER_AGENT, Why, explorer,
+    file_names,
 };
 pub use clock::{Clock, SystemClock};
 pub use delta::{AgentDelta, Piece};
@@ -93,7 +94,7 @@ pub use run::{
 };
 pub use secrets::{SecretKeys, SecretKeysError, new_secret_key};
 pub use servers::{ConnectForOwner, ToolServer};
-pub use signals::{LocalSignals, NodeSignal, Signals};
+pub use signals::{DeliveryHint, LocalSignals, NodeSignal, Signals};
 pub use stop::{Interrupt, Stop};
 pub use thread_sync::{ThreadStore, ThreadStoreError};
 pub use trace::{Span, SpanId, TraceId, Tracer, Value as TraceValue};

@@ -4,15 +4,31 @@
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, PostId};
+use entourage_types::{AgentId, DeliveryId, NodeId, Owner, PostId, Time, Wakeup};
 
 use crate::{AgentDelta, Engine};
+
+/// A hint that there is a delivery for a receiver.
+#[derive(Debug, Clone)]
+pub struct DeliveryHint {
+    /// The receiver's name.
+    pub receiver: String,
+    /// When it is due.
+    pub due: Time,
+    /// Which delivery.
+    pub id: DeliveryId,
+}
+
+/// How long an agent is left alone at a node that another one has evicted from it.
+const EVICTED: Duration = Duration::from_secs(5);
 
 /// What a node tells the other nodes.
 #[derive(Debug, Clone)]
 pub enum NodeSignal {
     /// The tree has new events.
     Tree(AgentId),
+    /// A person or a program changed projects or documents of this owner.
+    Documents(Owner),
     /// The agent has new input that makes its current work obsolete.
     Interrupted {
         /// The agent.
@@ -22,6 +38,10 @@ pub enum NodeSignal {
     },
     /// A piece of an answer of an agent in this tree.
     Piece(AgentId, Arc<AgentDelta>),
+    /// Agents that the receiver serves, or is to serve, have something due.
+    Woken(Vec<Wakeup>),
+    /// There is something to deliver to a receiver outside the engine.
+    Delivery(DeliveryHint),
     /// Some news were lost.
     Behind,
 }
@@ -32,6 +52,15 @@ pub enum NodeSignal {
 pub trait Signals: Send + Sync + 'static {
     /// Sends news to all other nodes. Never blocks.
     fn broadcast(&self, news: NodeSignal);
+
+    /// Tells another node that an agent that it serves, or is to serve, has something due. Without it, that node finds it
+    /// a little later.
+    fn hand_over(&self, _to: NodeId, _wakeup: Wakeup) {}
+
+    /// The node that is to serve this agent while none does; none if that is this node.
+    fn home(&self, _agent: AgentId) -> Option<NodeId> {
+        None
+    }
 
     /// Whether a subscriber at another node follows the tree: only then pieces are sent.
     fn is_followed(&self, root: AgentId) -> bool;
@@ -83,6 +112,12 @@ impl Signals for LocalSignals {
 }
 
 impl Engine {
+    /// Whether another node is to work for the agent.
+    #[must_use]
+    pub fn works_elsewhere(&self, agent: AgentId) -> bool {
+        self.inner.signals.home(agent).is_some()
+    }
+
     /// Receives news of another node.
     pub fn on_signal(&self, news: NodeSignal) {
         match news {
@@ -90,20 +125,32 @@ impl Engine {
                 self.inner.feed.fall_behind(Some(root));
                 self.inner.news.hint();
             }
+            NodeSignal::Documents(owner) => self.inner.news.documents(&owner),
             NodeSignal::Behind => {
                 self.inner.feed.fall_behind(None);
                 self.inner.news.hint();
             }
+            NodeSignal::Delivery(hint) => self.inner.outbox.hear(hint),
             NodeSignal::Interrupted { agent, answering } => {
                 self.inner.activations.interrupt(agent, answering)
             }
             NodeSignal::Piece(root, piece) => self.inner.feed.hear(root, &piece),
+            NodeSignal::Woken(wakeups) => {
+                wakeups.iter().for_each(|wakeup| self.inner.activations.wake(wakeup.agent))
+            }
         }
     }
 
-    /// Ends what this node does for an agent that another node deletes, as at [`Signals::evict`].
+    /// Ends what this node does for an agent that another node deletes, as at [`Signals::evict`]. For as long as the other
+    /// node may take to write that, this node does not take the agent up again: it would fence the other one off.
     pub async fn evict_local(&self, agent: AgentId) {
+        let mark = self.inner.activations.mark_deleting(agent);
         self.inner.activations.leave(agent, &**self.clock()).await;
+        let clock = Arc::clone(self.clock());
+        tokio::spawn(async move {
+            clock.sleep_until(clock.now() + EVICTED).await;
+            drop(mark);
+        });
     }
 
     /// Ends the step in progress of an agent that has something new to read, at whichever node it works; if

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_store::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Result,
-    RunCount, RunQuery, Store, Subtree, UsageQuery,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, Error, EventQuery, ItemQuery, Nodes,
+    Result, RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 use entourage_types::{
     Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Post, PostId, Run, RunId, Scope, Step,
@@ -110,6 +110,10 @@ impl Store for Closable {
         self.open().await?.due(until, after, limit).await
     }
 
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool> {
+        self.open().await?.is_due(agent, until).await
+    }
+
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         self.open().await?.inbox(agent).await
     }
@@ -136,6 +140,10 @@ impl Store for Closable {
 
     fn damage(&self) -> Option<String> {
         self.store.try_read().ok()?.as_ref()?.damage()
+    }
+
+    fn nodes(&self) -> Option<Arc<dyn Nodes>> {
+        self.store.try_read().ok()?.as_ref()?.nodes()
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {

@@ -2,20 +2,21 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use entourage_engine::{
-    Client, Clock, Engine, Transport,
-    dispatch::{self, Dispatcher, Embedded},
-};
+use entourage_engine::{Client, Engine, Transport};
 use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
-use tokio::{
-    sync::Mutex,
-    task::{JoinHandle, JoinSet},
-};
+use tokio::{sync::Mutex, task::JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Result, Settings, agency::ModelChoice, choice, closable::Closable};
+use crate::{
+    Result, Settings,
+    agency::ModelChoice,
+    choice,
+    closable::Closable,
+    compose::{ByRestate, Place, by_restate, open_database},
+    settings::Cluster,
+};
 
 /// Where rows are kept.
 pub(crate) enum Kept {
@@ -25,18 +26,55 @@ pub(crate) enum Kept {
     Database(PathBuf),
     /// In a store of the program.
     Own(Arc<dyn Store>),
+    /// Where these settings say.
+    Set(Box<Settings>),
 }
 
 impl Kept {
+    /// The database that other processes share, if the settings or the environment name one, for a program that has chosen
+    /// no place of its own.
+    ///
+    /// # Errors
+    /// [`Error::Settings`](crate::Error::Settings).
+    pub(crate) fn shared() -> Result<Option<Self>> {
+        let settings = Settings::load(None, None)?;
+        Ok(settings.store.url.is_some().then(|| Self::Set(Box::new(settings))))
+    }
+
+    /// Whether it is where settings say, and not the program.
+    pub(crate) const fn is_set(&self) -> bool {
+        matches!(self, Self::Set(_))
+    }
+
+    /// How this process is one of those that share the store, if others can.
+    pub(crate) fn cluster(&self) -> Cluster {
+        match self {
+            Self::Set(settings) => settings.cluster.clone(),
+            Self::InMemory | Self::Database(_) | Self::Own(_) => Cluster::default(),
+        }
+    }
+
+    /// The part of this process in what Restate delivers, if the settings choose that.
+    ///
+    /// # Errors
+    /// As for [`by_restate`].
+    pub(crate) fn by_restate(&self, cluster: &Cluster) -> Result<Option<ByRestate>> {
+        match self {
+            Self::Set(settings) => by_restate(settings, cluster),
+            Self::InMemory | Self::Database(_) | Self::Own(_) => Ok(None),
+        }
+    }
+
     /// Opens the store.
     ///
     /// # Errors
-    /// [`Error::Store`](crate::Error::Store) when the file cannot be used.
-    pub(crate) fn open(self) -> Result<Arc<dyn Store>> {
+    /// [`Error::Store`](crate::Error::Store) when it cannot be used.
+    pub(crate) async fn open(self) -> Result<Arc<dyn Store>> {
         Ok(match self {
             Self::InMemory => Arc::new(MemoryStore::default()),
             Self::Database(path) => Arc::new(SqliteStore::open(path, Default::default())?),
             Self::Own(store) => store,
+            Self::Set(settings) => open_database(&settings).await?,
         })
     }
 }
@@ -94,27 +132,10 @@ impl AtWork {
     }
 }
 
-/// Delivers wake-ups, and what is in the outbox if there is a transport, and runs the engine's maintenance until the engine
-/// is stopping.
-pub(crate) async fn work(
-    engine: Engine,
-    store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
-    settings: dispatch::Settings,
-    stop: CancellationToken,
-    transport: Option<Arc<dyn Transport>>,
-) {
-    let advance = Arc::new(engine.clone());
+/// Works in this place until the engine is stopping, and saves threads to the program's own store of them.
+pub(crate) async fn work(engine: Engine, place: Place, transport: Option<Arc<dyn Transport>>) {
     let agents = async {
-        // Ends with this block: running activations have their grace period, without maintenance beside them.
-        let mut beside = JoinSet::new();
-        let kept_up = engine.clone();
-        beside.spawn(async move { kept_up.keep_up().await });
-        if let Some(transport) = transport {
-            let delivering = engine.clone();
-            beside.spawn(async move { delivering.deliver(transport).await });
-        }
-        if let Err(error) = Embedded::new(settings).run(advance, store, clock, stop).await {
+        if let Err(error) = place.work(engine.clone(), Arc::new(engine.clone()), transport).await {
             tracing::error!(%error, "the agents cannot continue");
         }
     };

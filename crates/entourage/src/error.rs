@@ -14,6 +14,13 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// This process cannot be one of several that share a database.
+    #[error(transparent)]
+    Cluster(#[from] entourage_mesh::Error),
+    /// Restate cannot deliver wake-ups.
+    #[cfg(feature = "restate")]
+    #[error(transparent)]
+    Restate(#[from] entourage_restate::Error),
     /// No data directory is known.
     #[error("there is no directory for data: neither HOME nor XDG_DATA_HOME is set. Name one with --data")]
     NoDataDirectory,

@@ -18,9 +18,9 @@
 //! and returns, [`tools`] what a [`Tool`] does, [`store`] and [`sqlite`] the databases, [`types`] the data
 //! types, [`engine`] the rest. A crate that builds on it needs no other crate of the project.
 //!
-//! Features: `mcp` (tools of MCP servers), `python` (the tool that runs Python), `server` (the HTTP API and webhooks),
-//! `cli` (the binary; includes the others), all on by default; `conformance` (the tests that a [`Store`] must pass), off by
-//! default.
+//! Features: `mcp` (tools of MCP servers), `postgres` (a database that several processes share), `python` (the tool that runs
+//! Python), `restate` (dispatch by Restate), `server` (the HTTP API and webhooks), `cli` (the binary; includes the others), all
+//! on by default; `conformance` (the tests that a [`Store`] must pass), off by default.
 
 pub mod agency;
 mod closable;
@@ -38,9 +38,13 @@ pub mod telemetry;
 pub use async_trait::async_trait;
 #[cfg(feature = "server")]
 pub use compose::check_webhooks;
+#[cfg(feature = "restate")]
+pub use compose::chosen_restate;
+#[cfg(feature = "postgres")]
+pub use compose::move_to_postgres;
 pub use compose::{
-    Entourage, choice, choice_offline, database, is_begun, loaded_kinds, look, look_only, migrate, read_only,
-    secret_keys, tool_settings, toolbox, unchecked, unpriced,
+    Entourage, Neighbour, Neighbours, choice, choice_offline, database, is_begun, loaded_kinds, look,
+    look_only, migrate, neighbours, read_only, secret_keys, tool_settings, toolbox, unchecked, unpriced,
 };
 pub use entourage_engine::{
     self as engine, Client, Clock, Engine, Entry, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
@@ -48,7 +52,11 @@ pub use entourage_engine::{
 pub use entourage_llm::{self as models, Model};
 #[cfg(feature = "python")]
 pub use entourage_python as python;
+#[cfg(feature = "restate")]
+pub use entourage_restate as restate;
 pub use entourage_store::{self as store, MemoryStore, Store};
+#[cfg(feature = "postgres")]
+pub use entourage_store_postgres as postgres;
 pub use entourage_store_sqlite as sqlite;
 pub use entourage_tools::{self as tools, Tool};
 pub use entourage_types::{self as types, Owner};

@@ -1,12 +1,24 @@
-// Nobody approves what they have not seen: an answer is taken from a row that stands still, to its end in view.
+// Nobody approves what they have not seen: an answer is taken from a row that stands still, to its end in view, on a page
+// that was there before.
 
 import { say } from "./say.js";
 
+// The style of the buttons has the same time, for pages without scripts.
 const SETTLED = 700;
+// For how long the end of arguments to which a key has led is in view until it counts as read.
+const READ = 1500;
 let before = new Map();
+
+// What was pressed while another window was in front may have been meant for that one.
+let shownAt = performance.now();
+const shown = () => { shownAt = performance.now(); };
+for (const name of ["load", "pageshow", "focus"]) addEventListener(name, shown);
+document.addEventListener("visibilitychange", shown);
 
 const top = (row) => Math.round(row.getBoundingClientRect().top);
 const questions = () => document.querySelectorAll("[data-question]");
+const wasRead = (row) => row.wasSeen && performance.now() - (row.ledAt ?? -READ) >= READ;
+const isLately = (moment) => moment !== undefined && performance.now() - moment < SETTLED;
 
 // Rows that have come, or have moved, may be under a pointer that was meant for another one.
 document.addEventListener("htmx:before:swap", () => {
@@ -31,19 +43,29 @@ function watch() {
 }
 watch();
 
+function refuse(event, why) {
+  event.preventDefault();
+  event.stopImmediatePropagation();
+  say(why);
+}
+
 document.addEventListener("click", (event) => {
-  const button = event.target.closest?.("[data-answer] button");
-  const row = button?.closest("[data-question]");
-  if (!row) return;
-  const refuse = (why) => {
-    event.preventDefault();
-    event.stopImmediatePropagation();
-    say(why);
-  };
-  if (event.isTrusted && event.detail > 0 && performance.now() - (row.movedAt ?? 0) < SETTLED && row.movedAt) {
-    refuse("The page has just changed: look again.");
-  } else if ("approves" in button.dataset && !row.wasSeen) {
-    refuse("Read the arguments to their end first.");
+  const row = event.target.closest?.("[data-answer] button")?.closest("[data-question]");
+  if (row && event.isTrusted && event.detail > 0 && isLately(row.movedAt)) {
+    refuse(event, "The page has just changed: look again.");
+  }
+}, true);
+
+// However a form is sent: by a button, by a key, by a script.
+document.addEventListener("submit", (event) => {
+  if (!event.target.matches?.("[data-answer]")) return;
+  const row = event.target.closest("[data-question]");
+  if (isLately(shownAt)) {
+    refuse(event, "The page has just come into view: look at it first.");
+  } else if (event.submitter && "approves" in event.submitter.dataset && !wasRead(row)) {
+    refuse(event, "Read the arguments to their end first.");
+    if (row.wasSeen) return;
+    row.ledAt = performance.now();
     row.querySelector("[data-arguments-end]")?.scrollIntoView({ block: "center" });
   }
 }, true);

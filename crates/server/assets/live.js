@@ -1,9 +1,10 @@
-// Keeps the page as the server has it: the stream says what changed, and what is shown of that is asked for anew. Nothing
-// is kept here beside what the page shows.
+// The stream says what changed, and what is shown of that is asked for anew.
 import { hold as holdTimes } from "./times.js";
 
 const $ = (id) => document.getElementById(id);
 const WATCHDOG = 40_000;
+// A connection that has said nothing yet may hang, as in a tunnel.
+const BEGINS = 10_000;
 const HIDDEN = 5_000;
 const LATEST = 10_000;
 
@@ -40,7 +41,6 @@ function concerned(news) {
   return news.trees.some((tree) => tree.root === live);
 }
 
-// The title says how many questions are open, also in a tab that is not seen.
 function count(known) {
   open = known;
   const text = open >= 200 ? "200+" : String(open);
@@ -51,12 +51,12 @@ function count(known) {
   document.title = open ? `(${text}) ${title}` : title;
 }
 
-// A browser has six connections for a server: more windows than these wait until one of them is closed or hidden.
+// A browser has six connections for a server: more windows than these wait for one of them.
 const WINDOWS = 5;
 let giveUp = null;
 let turn = 0;
 
-// What gives the place of this window up again, or null if there is none.
+// What gives the place up again, or null if there is none.
 async function place() {
   if (!navigator.locks) return () => {};
   for (let n = 0; n < WINDOWS; n += 1) {
@@ -90,9 +90,9 @@ function lost() {
   }, 3000);
 }
 
-function watch() {
+function watch(patience = WATCHDOG) {
   clearTimeout(dog);
-  dog = setTimeout(again, WATCHDOG);
+  dog = setTimeout(again, patience);
 }
 
 function close() {
@@ -149,7 +149,7 @@ async function connect() {
   });
   on("delta", (delta) => document.dispatchEvent(new CustomEvent("console:delta", { detail: delta })));
   on("beat", () => {});
-  watch();
+  watch(BEGINS);
 }
 
 export function hold(is) {
@@ -174,7 +174,6 @@ document.addEventListener("htmx:error", (event) => {
 
 document.addEventListener("htmx:after:swap", () => count(open));
 
-// A page that nobody sees has no connection.
 let hiddenTimer = 0;
 document.addEventListener("visibilitychange", () => {
   clearTimeout(hiddenTimer);

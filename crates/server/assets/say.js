@@ -1,4 +1,4 @@
-// Says in a line what has happened, to eyes and to screen readers.
+// Says what has happened, to eyes and to screen readers.
 
 const said = document.getElementById("said");
 let ends = 0;

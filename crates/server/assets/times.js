@@ -1,8 +1,8 @@
-// Times as people read them: how long ago, or how long until.
-
 const UNITS = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+const FAR = 8.64e9;
+const DAY = new Intl.DateTimeFormat();
 
-export function span(seconds) {
+function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   const at = UNITS.findIndex(([, size]) => whole >= size);
   if (at < 0) return "0 s";
@@ -14,15 +14,23 @@ export function span(seconds) {
   return rest ? `${first} ${rest} ${next[0]}` : first;
 }
 
+function clock(at) {
+  const time = new Date(at);
+  const isToday = time.toDateString() === new Date().toDateString();
+  return isToday ? time.toLocaleTimeString() : time.toLocaleString();
+}
+
 let held = false;
 export function hold(is) { held = is; }
 
-export function show(within) {
+function show() {
   const now = Date.now();
-  for (const time of within.querySelectorAll("time[datetime]")) {
+  for (const time of document.querySelectorAll("time[datetime]")) {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
-    const text = "due" in time.dataset
+    const text = "clock" in time.dataset ? clock(at)
+      : Math.abs(at - now) > FAR ? DAY.format(at)
+      : "due" in time.dataset
       ? (at > now ? `in ${span((at - now) / 1000)}` : "now")
       : `${span((now - at) / 1000)} ago`;
     if (time.textContent !== text) time.textContent = text;
@@ -30,4 +38,6 @@ export function show(within) {
   }
 }
 
-setInterval(() => { if (!held && !document.hidden) show(document); }, 1000);
+show();
+document.addEventListener("htmx:after:swap", show);
+setInterval(() => { if (!held && !document.hidden) show(); }, 1000);

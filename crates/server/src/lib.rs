@@ -29,6 +29,7 @@ mod views;
 mod webhook;
 
 pub use auth::{Algorithm, Auth, Jwt, check_auth, mint};
+pub use console::console_pages;
 pub use error::Error;
 pub use in_process::InProcess;
 pub use installation::Installation;

@@ -19,7 +19,7 @@ use tower_http::{
     trace::TraceLayer,
 };
 use tracing::field::Empty;
-use utoipa::OpenApi;
+use utoipa::{OpenApi as _, openapi::OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 
 use crate::{
@@ -33,7 +33,10 @@ use crate::{
     console::{self, Logins},
     metrics::measure,
     problem::{method_not_allowed, no_route, panicked, with_detail},
-    routes::{Routes, accounts, chats, document_agent, explorer, goals, openapi, operations, v1, webhook},
+    routes::{
+        Routes, accounts, api_router::ApiRouter, chats, document_agent, explorer, goals, openapi, operations,
+        v1, webhook,
+    },
     state::AppState,
     streams::Streams,
     webhook::Senders,
@@ -44,28 +47,27 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The longest id that a client may give its request, in bytes: each line of the log repeats it.
 const LONGEST_ID: usize = 128;
 
-/// All routes in the OpenAPI document.
-pub(crate) fn described() -> OpenApiRouter<AppState> {
-    OpenApiRouter::with_openapi(openapi::Description::openapi())
-        .merge(operations::routes())
-        .merge(operations::measured())
-        .merge(all(webhook::ROUTES))
-        .merge(all(accounts::ROUTES))
-        .merge(all(v1::ROUTES))
-        .merge(all(chats::ROUTES))
-        .merge(all(goals::ROUTES))
-        .merge(all(explorer::ROUTES))
-        .merge(all(document_agent::ROUTES))
+/// The description of all routes.
+pub(crate) fn described() -> OpenApi {
+    let groups = [
+        webhook::ROUTES,
+        accounts::ROUTES,
+        v1::ROUTES,
+        chats::ROUTES,
+        goals::ROUTES,
+        explorer::ROUTES,
+        document_agent::ROUTES,
+    ];
+    let all = all(&[operations::routes, operations::measured]).merge(all(&groups.concat()));
+    all.describe(OpenApiRouter::with_openapi(openapi::Description::openapi())).into_openapi()
 }
 
-fn all(routes: &[Routes]) -> OpenApiRouter<AppState> {
-    routes.iter().fold(OpenApiRouter::new(), |all, routes| all.merge(routes()))
+fn all(routes: &[Routes]) -> ApiRouter {
+    routes.iter().fold(ApiRouter::new(), |all, routes| all.merge(routes()))
 }
 
-/// The routes without their descriptions, each of which is dropped before the next one is made: all together are
-/// most of what a start allocates.
 fn served(routes: &[Routes]) -> Router<AppState> {
-    routes.iter().fold(Router::new(), |all, routes| all.merge(routes().split_for_parts().0))
+    all(routes).into_served()
 }
 
 /// Returns all routes of an engine, as a service without a listener. Once `shutdown` is cancelled, streams
@@ -132,7 +134,7 @@ pub(crate) fn router_of(
         .merge(unguarded(served(accounts::ROUTES)))
         .method_not_allowed_fallback(method_not_allowed);
     if matches!(settings.auth, Auth::None) {
-        native = native.layer(from_fn(guard));
+        native = native.layer(from_fn(guard)).layer(from_fn(console::refused));
         detailed = detailed.layer(from_fn(guard));
     }
     let routes = native

@@ -90,6 +90,10 @@ impl Store for Broken {
         self.fail()
     }
 
+    async fn is_due(&self, _: AgentId, _: Time) -> Result<bool> {
+        self.fail()
+    }
+
     async fn inbox(&self, _: AgentId) -> Result<Vec<Post>> {
         self.fail()
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use entourage_api::{Finding, FindingState, HeldSettings, SetBy, Setting};
+use entourage_engine::Engine;
 use entourage_server::Installation;
 use entourage_store_sqlite::SqliteStore;
 use serde_json::json;
@@ -32,8 +33,12 @@ impl Installation for Program {
 }
 
 /// A site with tokens whose program tells about itself.
-async fn installed() -> Site {
-    let engine = engine(Arc::new(SqliteStore::in_memory().unwrap()));
+pub(crate) async fn installed() -> Site {
+    installed_of(engine(Arc::new(SqliteStore::in_memory().unwrap()))).await
+}
+
+/// The same with this engine.
+pub(crate) async fn installed_of(engine: Engine) -> Site {
     Site::installed(engine, settings(), Arc::new(Program)).await
 }
 

@@ -17,13 +17,13 @@ use crate::{
     stream::within,
 };
 
-fn write(directory: &Path, name: &str, front: &str) {
+pub(crate) fn write(directory: &Path, name: &str, front: &str) {
     let text = format!("---\nname: {name}\ntools: [ask_user]\n{front}---\nAsk.\n");
     fs::write(directory.join(format!("{name}.md")), text).unwrap();
 }
 
 /// A site whose kinds are the files of a directory. Its agents ask a question first.
-async fn site_with_kind_files(directory: &TempDir, settings: Settings) -> Site {
+pub(crate) async fn site_with_kind_files(directory: &TempDir, settings: Settings) -> Site {
     let path = directory.path().to_owned();
     let read = move || {
         let mut kinds = Kinds::none();

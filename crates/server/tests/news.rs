@@ -76,13 +76,36 @@ async fn news_send_the_answer_in_progress_of_the_agent_that_is_followed() {
 }
 
 #[tokio::test]
+async fn news_say_that_documents_changed_which_no_tree_tells_of() {
+    let alice = Site::with(settings()).await.bearing(&token_of("alice"));
+    let (mut hers, mut his) = (news(&alice, "").await, news(&alice.bearing(&token_of("bob")), "").await);
+    let is_said = |frame: &Frame| frame.event == "news" && frame.data["documents"] == true;
+    let project = alice.post("/v1/projects", &json!({ "name": "Rome" })).await.expect(201);
+    hers.read_until(is_said).await;
+    let path = format!("/v1/projects/{}/documents", project["id"].as_str().unwrap());
+    let document = alice.post(&path, &json!({ "name": "Plan" })).await.expect(201);
+    let seen = hers.read_until(is_said).await;
+    assert_eq!(seen.last().unwrap().data["trees"], json!([]));
+    let path = format!("/v1/documents/{}", document["id"].as_str().unwrap());
+    let changed = alice.request(Method::PUT, &path).header("if-match", "*");
+    send(changed.json(&json!({ "content": "Eat." }))).await.expect(200);
+    hers.read_until(is_said).await;
+    let deleted = send(alice.request(Method::DELETE, &path).header("if-match", "*")).await;
+    assert_eq!(deleted.status, 204, "{}", deleted.text);
+    hers.read_until(is_said).await;
+    let other = alice.bearing(&token_of("bob")).done("hello").await;
+    let seen = his.read_until(|frame| is_of(frame, &other)).await;
+    assert!(!seen.iter().any(is_said), "{seen:?}");
+}
+
+#[tokio::test]
 async fn news_that_were_lost_say_to_read_everything_again() {
     let site = Site::open().await;
     let mut all = news(&site, "").await;
     assert_eq!(all.next().await.unwrap().event, "hello");
     site.engine.on_signal(NodeSignal::Behind);
     let lost = all.next().await.unwrap();
-    assert_eq!(lost.data, json!({ "trees": null, "server": [], "open_questions": 0 }));
+    assert_eq!(lost.data, json!({ "trees": null, "server": [], "documents": false, "open_questions": 0 }));
     assert_eq!(lost.event, "news");
 }
 

@@ -112,7 +112,8 @@ async fn metrics_cover_runs_steps_tokens_and_cost_without_agent_ids() {
         ("entourage_gate_door{model=\"default\",door=\"open\"}", 1.0),
         ("entourage_gate_in_flight{model=\"default\"}", 0.0),
         ("entourage_gate_waiting{model=\"default\"}", 0.0),
-        ("entourage_store_commit_seconds_count", 8.0),
+        // Three of the run that answers at once, four of the one with a call.
+        ("entourage_store_commit_seconds_count", 7.0),
         ("entourage_store_read_seconds_count", 2.0),
     ] {
         assert!(value(&metrics, series) >= least, "{series}: {metrics}");

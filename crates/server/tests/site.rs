@@ -12,10 +12,10 @@ use entourage_engine::{
 };
 use entourage_llm::{Error as ModelError, Message, Model, Request, Script, ScriptedModel};
 use entourage_server::{Installation, Settings};
-use entourage_store::Store;
+use entourage_store::{Commit, Store, Write};
 use entourage_store_sqlite::SqliteStore;
 use entourage_testkit::quiet;
-use entourage_types::Owner;
+use entourage_types::{Owner, Time};
 use reqwest::{Method, RequestBuilder, StatusCode, header::HeaderMap};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -229,6 +229,20 @@ impl Site {
         let id = self.make(message).await;
         self.follow(&id, 0).await.until(|frame| frame.is_status_of(&id, "succeeded")).await;
         id
+    }
+
+    /// Has an agent have so many children that rest, one commit after the other; returns their ids, the oldest first.
+    pub(crate) async fn children_of(&self, parent: &str, count: usize) -> Vec<String> {
+        let client = self.engine.client(Owner::local());
+        let parent = client.agent(parent.parse().expect("an id")).await.expect("the parent");
+        let mut ids = Vec::with_capacity(count);
+        for n in 0..count {
+            let child = parent.child("researcher", format!("Part {n}"), None, Time::now());
+            ids.push(child.id.to_string());
+            let commit = Commit::new(child.created).write(Write::NewAgent(child));
+            self.engine.store().commit(commit).await.expect("a child");
+        }
+        ids
     }
 
     /// Creates an agent that asks, and returns its id and the open question's.

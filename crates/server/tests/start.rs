@@ -175,7 +175,7 @@ async fn requests_in_the_middle_of_a_commit_complete_when_the_engine_stops() {
 }
 
 /// A model whose answers never end.
-struct Endless(Arc<Semaphore>);
+pub(crate) struct Endless(pub(crate) Arc<Semaphore>);
 
 #[async_trait]
 impl Model for Endless {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The number of items is computed from the items and stored nowhere else.
-const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
+pub(crate) const COLUMNS: &str = "id, owner, root, parent, depth, kind, key, title, status, waiting_on, epoch, session, \
                        (SELECT coalesce((max(items.n) & 4294967295) + 1, 0) FROM items \
                        WHERE items.n >= agents.n << 32 AND items.n <= agents.n << 32 | 4294967295), \
                        created, updated, stop_reason, works_for";
@@ -33,7 +33,7 @@ const OR_UNREAD: &str =
 const UNWOKEN: &str =
     "NOT EXISTS (SELECT 1 FROM wakeups WHERE wakeups.agent = agents.id AND wakeups.schedule IS NULL)";
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Agent> {
     Ok(Agent {
         id: word(row, 0)?,
         owner: Owner::new(row.get::<_, String>(1)?),

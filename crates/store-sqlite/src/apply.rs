@@ -97,7 +97,10 @@ pub(crate) fn commit(
                 prune::agent(connection, *agent, &mut forgotten)?;
                 cache.remove_agent(*agent);
             }
-            (Write::PruneEntity(kind, id), _) => prune::entity(connection, (*kind, id), &mut forgotten)?,
+            (Write::PruneEntity(kind, id), _) => {
+                above.removed_record(connection, cache, (*kind, id))?;
+                prune::entity(connection, (*kind, id), &mut forgotten)?;
+            }
             (Write::Record(entity, _), _) => {
                 above.record(connection, cache, entity)?;
                 entities::upsert(connection, entity)?;

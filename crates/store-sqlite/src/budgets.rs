@@ -9,14 +9,14 @@ use crate::{
     rows::{count, int, word},
 };
 
-const COLUMNS: &str = "id, owner, spent_cost, spent_tokens, presumed_cost, presumed_tokens, reserved_cost, \
+pub(crate) const COLUMNS: &str = "id, owner, spent_cost, spent_tokens, presumed_cost, presumed_tokens, reserved_cost, \
                        reserved_tokens, granted_cost, granted_tokens";
 
-fn amount(row: &Row<'_>, at: usize) -> rusqlite::Result<Amount> {
+pub(crate) fn amount(row: &Row<'_>, at: usize) -> rusqlite::Result<Amount> {
     Ok(Amount { cost: Cost::from_nanos(count(row, at)?), tokens: count(row, at + 1)? })
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Budget> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Budget> {
     Ok(Budget {
         id: word(row, 0)?,
         owner: Owner::new(row.get::<_, String>(1)?),

@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The text comes last in the table, so that what is not asked for it reads none of its pages.
-const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
+pub(crate) const COLUMNS: &str = "entities.kind, entities.id, entities.owner, entities.root, entities.parent, \
                        entities.status, entities.created, entities.updated, entities.version, entities.name, \
                        entities.body, entities.text";
 /// The same without the text.
@@ -87,7 +87,7 @@ const MONTH: i64 = 30 * 24 * 60 * 60 * 1_000_000;
 /// The records that belong to records, by status.
 const OF_RECORD: Partial = Partial { index: "entities_of_record", holds: "instr(parent, '/') > 0" };
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Entity> {
     Ok(Entity {
         kind: word(row, 0)?,
         id: row.get(1)?,

@@ -9,6 +9,10 @@ use crate::{
     rows::{json, time, word, word_if_any},
 };
 
+/// The columns of a post, before its arrival number.
+pub(crate) const POST: &str = "id, agent, at, wakeup, body";
+pub(crate) const WAKEUP: &str = "id, agent, owner, due, schedule";
+
 /// Returns the posts in an agent's inbox, in the order in which they arrived.
 pub(crate) fn posts(connection: &Connection, agent: AgentId) -> Result<Vec<Post>> {
     read_posts(connection, agent, u32::MAX)
@@ -41,7 +45,7 @@ pub(crate) fn posts_of(connection: &Connection, agent: AgentId, ids: &[PostId]) 
 }
 
 /// Reads a post and its arrival number.
-fn read_post(row: &Row<'_>) -> rusqlite::Result<(i64, Post)> {
+pub(crate) fn read_post(row: &Row<'_>) -> rusqlite::Result<(i64, Post)> {
     let post = Post {
         id: word(row, 0)?,
         agent: word(row, 1)?,
@@ -142,6 +146,12 @@ pub(crate) fn due(
     Ok(wakeups.collect::<rusqlite::Result<_>>()?)
 }
 
+/// Whether a wake-up of the agent is due at `until` or before.
+pub(crate) fn is_due(connection: &Connection, agent: AgentId, until: Time) -> Result<bool> {
+    let mut statement = connection.prepare_cached("SELECT 1 FROM wakeups WHERE agent = ?1 AND due <= ?2")?;
+    Ok(statement.exists(params![agent.to_string(), until.micros()])?)
+}
+
 /// Writes a wake-up.
 pub(crate) fn wake(connection: &Connection, wakeup: &Wakeup) -> Result<()> {
     let mut statement = connection.prepare_cached(
@@ -164,7 +174,7 @@ pub(crate) fn woken(connection: &Connection, agent: AgentId, wakeup: WakeupId) -
     Ok(())
 }
 
-fn read_wakeup(row: &Row<'_>) -> rusqlite::Result<Wakeup> {
+pub(crate) fn read_wakeup(row: &Row<'_>) -> rusqlite::Result<Wakeup> {
     Ok(Wakeup {
         id: word(row, 0)?,
         agent: word(row, 1)?,

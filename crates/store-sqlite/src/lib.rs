@@ -25,6 +25,7 @@ mod job;
 mod key_range;
 mod lock;
 mod migrate;
+mod moving;
 mod open;
 mod open_file;
 #[cfg(test)]
@@ -65,7 +66,9 @@ use tokio::sync::broadcast;
 
 pub use copy::copy;
 pub use database::SqliteFile;
-pub use settings::{Durability, Settings, Statements};
+pub use entourage_store::Durability;
+pub use moving::SqliteRows;
+pub use settings::{Settings, Statements};
 
 use crate::{
     claim::Claimed, database_copy::DatabaseCopy, group::WriterState, job::Hints, lock::Lock,
@@ -310,6 +313,10 @@ impl Store for SqliteStore {
 
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>> {
         self.read_short(&Scope::All, move |on| inbox::due(on, until, after, limit)).await
+    }
+
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool> {
+        self.read_short(&Scope::All, move |on| inbox::is_due(on, agent, until)).await
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {

@@ -21,7 +21,7 @@ use crate::{
 const STATEMENTS: usize = 128;
 /// Kilobytes of pages that the writer caches, also while it is idle: the ends of all tables and indexes, and
 /// a group of commits.
-const WRITTEN: i32 = 1_600;
+const WRITTEN: i32 = 1_200;
 /// Kilobytes of pages that each reader caches: of the log, for one read.
 const READ: i32 = 200;
 
@@ -29,7 +29,17 @@ const READ: i32 = 200;
 /// if `migrate` is set.
 pub(crate) fn writer(path: &Path, durability: Option<Durability>, migrate: bool) -> Result<Connection> {
     let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
-    let (version, latest) = (ours(path, &connection)?, migrate::LATEST);
+    let version = ours(path, &connection)?;
+    expect(path, version, migrate)?;
+    if connection.is_readonly("main").map_err(|error| unusable(path, error))? {
+        return Err(unusable(path, "it is read-only. Make the file and its directory writable"));
+    }
+    configure(connection, version, durability).map_err(Error::from)
+}
+
+/// Refuses a database of a version that this program does not work with, and an older one unless it may be migrated.
+pub(crate) fn expect(path: &Path, version: u32, migrate: bool) -> Result<()> {
+    let latest = migrate::LATEST;
     if version > latest {
         return Err(unusable(
             path,
@@ -48,10 +58,7 @@ pub(crate) fn writer(path: &Path, durability: Option<Durability>, migrate: bool)
             ),
         ));
     }
-    if connection.is_readonly("main").map_err(|error| unusable(path, error))? {
-        return Err(unusable(path, "it is read-only. Make the file and its directory writable"));
-    }
-    configure(connection, version, durability).map_err(Error::from)
+    Ok(())
 }
 
 fn configure(
@@ -162,7 +169,7 @@ pub(crate) fn hear_statements(connection: &mut Connection, statements: &Statemen
 
 /// Returns how many migrations a database of this program has had, 0 if it is still empty. Only reads: the
 /// file of another program stays unchanged.
-fn ours(path: &Path, connection: &Connection) -> Result<u32> {
+pub(crate) fn ours(path: &Path, connection: &Connection) -> Result<u32> {
     let why = match version(connection) {
         Ok(Some(version)) => return Ok(version),
         Ok(None) => "it is the database of another program. Move it away, or name another --data directory",
@@ -196,6 +203,6 @@ fn failed(path: &Path, error: rusqlite::Error) -> Error {
     }
 }
 
-fn unusable(path: &Path, why: impl ToString) -> Error {
+pub(crate) fn unusable(path: &Path, why: impl ToString) -> Error {
     Error::Unusable { path: path.display().to_string(), why: why.to_string() }
 }

@@ -13,9 +13,11 @@ use crate::{
     select::{Partial, Select},
 };
 
-const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
+pub(crate) const COLUMNS: &str = "id, agent, owner, status, waiting_on, stop_reason, error, kind_version, tasks, \
                        model_calls, input_tokens, output_tokens, cached_tokens, cache_written_tokens, \
                        reasoning_tokens, cost_nanos, started, ended, worked_ms, spent, switches";
+
+pub(crate) const STEP: &str = "run, key, state, value, attempt, used, started, updated, intent";
 
 pub(crate) const OPEN: &str = "runs.open = 1";
 
@@ -25,7 +27,7 @@ const FAILED: Partial =
 /// Runs that stopped for another reason than that they were done.
 const UNUSUAL: Partial = Partial { index: "unusual_runs", holds: "stop_reason <> 'completed'" };
 
-fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
+pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
         id: word(row, 0)?,
         agent: word(row, 1)?,
@@ -221,14 +223,12 @@ pub(crate) fn step(connection: &Connection, scope: &Scope, run: RunId, key: &str
 }
 
 fn select_steps(scope: &Scope, run: RunId) -> Select {
-    Select::new(
-        "SELECT run, key, state, value, attempt, used, started, updated, intent FROM steps WHERE run = ?",
-    )
-    .bind(run.to_string())
-    .of(scope, "runs", run)
+    Select::new(&format!("SELECT {STEP} FROM steps WHERE run = ?"))
+        .bind(run.to_string())
+        .of(scope, "runs", run)
 }
 
-fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
+pub(crate) fn read_step(row: &Row<'_>) -> rusqlite::Result<Step> {
     Ok(Step {
         run: word(row, 0)?,
         key: row.get_ref(1)?.as_str()?.into(),

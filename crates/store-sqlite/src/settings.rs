@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use entourage_store::Durability;
+
 /// How long to wait for another program that holds the file: people look at a live database with `sqlite3`.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -9,17 +11,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// Each needs a connection, and each connection holds the schema.
 pub(crate) fn parallel_reads() -> usize {
     std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 4))
-}
-
-/// What a commit survives once it has returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Durability {
-    /// The end of this process and a loss of power.
-    #[default]
-    Full,
-    /// The end of this process. A loss of power may undo the last commits: each as a whole, and none without
-    /// all that follow it.
-    Normal,
 }
 
 /// How a database is opened.

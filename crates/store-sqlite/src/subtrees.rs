@@ -5,11 +5,8 @@
 
 use std::sync::LazyLock;
 
-use entourage_store::Subtree;
-use entourage_types::{
-    Agent, AgentId, Cost, Entity, EntityKind, HourlyUsage, Parent, QuestionStatus, Scope, ShownStatus, Tally,
-    Usage,
-};
+use entourage_store::{Subtree, SubtreeSums};
+use entourage_types::{Agent, AgentId, Entity, EntityKind, HourlyUsage, Parent, QuestionStatus, Scope};
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::{
@@ -21,38 +18,12 @@ use crate::{
     writer_cache::WriterCache,
 };
 
-const STATUSES: usize = ShownStatus::ALL.len();
-const QUESTIONS: usize = STATUSES;
-const SUMS: usize = STATUSES + 9;
-/// The first of the sums of usage.
-const USED: usize = QUESTIONS + 1;
-
-const COLUMNS: [&str; SUMS] = [
-    "idle",
-    "queued",
-    "running",
-    "waiting",
-    "succeeded",
-    "failed",
-    "stopped",
-    "cancelled",
-    "questions",
-    "calls",
-    "unpriced",
-    "input",
-    "output",
-    "cached",
-    "cache_written",
-    "reasoning",
-    "cost",
-];
-
-/// What a commit changes in the sums of an agent, in the order of the columns.
-type Change = [i64; SUMS];
+const COLUMNS: [&str; SUMS] = SubtreeSums::COLUMNS;
+const SUMS: usize = SubtreeSums::COLUMNS.len();
 
 /// What a commit changes in the rows of agents and of all above them.
 #[derive(Default)]
-pub(crate) struct Changes(Vec<(AgentId, Change)>);
+pub(crate) struct Changes(Vec<(AgentId, SubtreeSums)>);
 
 impl Changes {
     /// The change of an agent's row; of a new agent if it has no row before.
@@ -60,8 +31,8 @@ impl Changes {
         let (before, now) = (before.map(Agent::shown), after.shown());
         if let Some(parent) = after.parent.filter(|_| before != Some(now)) {
             let change = self.of(parent);
-            before.iter().for_each(|before| change[before.index()] -= 1);
-            change[now.index()] += 1;
+            before.iter().for_each(|before| change.count(*before, -1));
+            change.count(now, 1);
         }
     }
 
@@ -69,8 +40,8 @@ impl Changes {
     pub(crate) fn run(&mut self, agent: &Agent, before: &[HourlyUsage], after: &[HourlyUsage]) {
         if agent.parent.is_some() && before != after {
             let change = self.of(agent.id);
-            add(change, before, -1);
-            add(change, after, 1);
+            change.take_usage(before);
+            change.add_usage(after);
         }
     }
 
@@ -89,8 +60,22 @@ impl Changes {
         let open = QuestionStatus::Open.as_str();
         let before = entities::state(connection, entity.kind, &entity.id)?;
         let was_open = before.is_some_and(|before| before.status == open);
-        self.of(parent)[QUESTIONS] += i64::from(entity.status == open) - i64::from(was_open);
+        self.of(parent).ask(i64::from(entity.status == open) - i64::from(was_open));
         Ok(())
+    }
+
+    /// The removal of a record, which is still there: a question is open no more.
+    pub(crate) fn removed_record(
+        &mut self,
+        connection: &Connection,
+        cache: &mut WriterCache,
+        (kind, id): (EntityKind, &str),
+    ) -> Result<()> {
+        if kind != EntityKind::QUESTION {
+            return Ok(());
+        }
+        let Some(question) = entities::get(connection, &Scope::All, kind, id)? else { return Ok(()) };
+        self.record(connection, cache, &Entity { status: QuestionStatus::Expired.to_string(), ..question })
     }
 
     /// The removal of an agent, which is still there, and of all that it used. What the commit has changed below it until
@@ -105,21 +90,18 @@ impl Changes {
         let Some(parent) = agent.parent else { return Ok(()) };
         let (own, kept) = (own(connection, &agent)?, kept(connection, agent.id)?);
         let below = self.0.iter().position(|(of, _)| *of == agent.id);
-        let below = below.map_or([0; SUMS], |at| self.0.swap_remove(at).1);
+        let below = below.map(|at| self.0.swap_remove(at).1).unwrap_or_default();
         let change = self.of(parent);
-        for at in 0..USED {
-            change[at] += below[at] - own[at];
-        }
-        for at in USED..SUMS {
-            change[at] = change[at].saturating_sub(kept[at]);
-        }
+        change.add(&below.without_usage());
+        change.take(&own);
+        change.take(&kept.only_usage());
         Ok(())
     }
 
     /// The change of the sums of this agent, and of all above it.
-    fn of(&mut self, agent: AgentId) -> &mut Change {
+    fn of(&mut self, agent: AgentId) -> &mut SubtreeSums {
         let at = self.0.iter().position(|(of, _)| *of == agent).unwrap_or_else(|| {
-            self.0.push((agent, [0; SUMS]));
+            self.0.push((agent, SubtreeSums::default()));
             self.0.len() - 1
         });
         &mut self.0[at].1
@@ -127,19 +109,15 @@ impl Changes {
 
     /// Writes the changes into the rows of these agents and of all above them.
     pub(crate) fn write(self, connection: &Connection, cache: &mut WriterCache) -> Result<()> {
-        let mut rows: Vec<(AgentId, Change)> = Vec::new();
-        for (agent, change) in self.0.into_iter().filter(|(_, change)| *change != [0; SUMS]) {
+        let mut rows: Vec<(AgentId, SubtreeSums)> = Vec::new();
+        for (agent, change) in self.0.into_iter().filter(|(_, change)| !change.is_zero()) {
             let mut next = Some(agent);
             // Only an edited database has a circle of parents.
             for _ in 0..=u16::MAX {
                 let Some(agent) = next.take() else { break };
                 let Some(found) = cache.agent(connection, agent)? else { break };
                 match rows.iter_mut().find(|(of, _)| *of == agent) {
-                    Some((_, sum)) => {
-                        sum.iter_mut()
-                            .zip(change)
-                            .for_each(|(sum, change)| *sum = sum.saturating_add(change));
-                    }
+                    Some((_, sum)) => sum.add(&change),
                     None => rows.push((agent, change)),
                 }
                 next = found.parent;
@@ -148,19 +126,10 @@ impl Changes {
         for (agent, change) in rows {
             let row = cache.key_range(connection, agent)?.row();
             KeptSums { table: "subtrees", row: &[("n", &row)], columns: &COLUMNS }
-                .add(connection, &change)?;
+                .add(connection, change.values())?;
         }
         Ok(())
     }
-}
-
-/// Adds what a run used, or takes it away.
-fn add(change: &mut Change, spent: &[HourlyUsage], sign: i64) {
-    let Tally { calls, unpriced, usage, cost } = spent.iter().map(|spent| spent.tally).sum();
-    let Usage { input, output, cached, cache_written, reasoning } = usage;
-    let figures = [calls, unpriced, input, output, cached, cache_written, reasoning, cost.nanos()].map(int);
-    let sums = change[USED..].iter_mut();
-    sums.zip(figures).for_each(|(sum, figure)| *sum = sum.saturating_add(sign * figure));
 }
 
 /// Returns the sums over each agent and all below it.
@@ -179,37 +148,37 @@ pub(crate) fn list(
             if agent.parent.is_none() {
                 add_runs(connection, agent.id, &mut sums)?;
             }
-            let kept = kept(connection, *id)?;
-            sums.iter_mut().zip(kept).for_each(|(sum, kept)| *sum = sum.saturating_add(kept));
-            found.push((*id, subtree(sums)));
+            sums.add(&kept(connection, *id)?);
+            found.push((*id, sums.into()));
         }
         Ok(found)
     })
 }
 
 /// The sums over one agent alone, without what it used.
-fn own(connection: &Connection, agent: &Agent) -> Result<Change> {
-    let mut sums = [0; SUMS];
-    sums[agent.shown().index()] = 1;
+fn own(connection: &Connection, agent: &Agent) -> Result<SubtreeSums> {
+    let mut sums = SubtreeSums::default();
+    sums.count(agent.shown(), 1);
+    // The plus keeps SQLite from going through the open questions of all agents instead.
     let mut asked = connection.prepare_cached(
-        "SELECT count(*) FROM entities WHERE kind = 'question' AND parent = ?1 AND status = 'open'",
+        "SELECT count(*) FROM entities WHERE kind = 'question' AND parent = ?1 AND +status = 'open'",
     )?;
-    sums[QUESTIONS] = asked.query_row([agent.id.to_string()], |row| row.get(0))?;
+    sums.ask(asked.query_row([agent.id.to_string()], |row| row.get(0))?);
     Ok(sums)
 }
 
 /// Adds what the runs of an agent used.
-fn add_runs(connection: &Connection, agent: AgentId, sums: &mut Change) -> Result<()> {
+fn add_runs(connection: &Connection, agent: AgentId, sums: &mut SubtreeSums) -> Result<()> {
     let mut used = connection.prepare_cached("SELECT spent FROM runs WHERE agent = ?1")?;
     let mut runs = used.query([agent.to_string()])?;
     while let Some(run) = runs.next()? {
-        add(sums, &json::<Vec<HourlyUsage>>(run, 0)?, 1);
+        sums.add_usage(&json::<Vec<HourlyUsage>>(run, 0)?);
     }
     Ok(())
 }
 
 /// The row of an agent: sums over all agents below it, and what it used itself, unless it has no parent.
-fn kept(connection: &Connection, agent: AgentId) -> Result<Change> {
+fn kept(connection: &Connection, agent: AgentId) -> Result<SubtreeSums> {
     static SELECT: LazyLock<String> = LazyLock::new(|| {
         format!("SELECT {} FROM subtrees WHERE n = (SELECT n FROM agents WHERE id = ?1)", COLUMNS.join(", "))
     });
@@ -218,16 +187,8 @@ fn kept(connection: &Connection, agent: AgentId) -> Result<Change> {
         for (column, sum) in sums.iter_mut().enumerate() {
             *sum = int(count(row, column)?);
         }
-        Ok(sums)
+        Ok(SubtreeSums::of(sums))
     };
     let found = connection.prepare_cached(&SELECT)?.query_row([agent.to_string()], read).optional()?;
-    Ok(found.unwrap_or([0; SUMS]))
-}
-
-fn subtree(sums: Change) -> Subtree {
-    let [.., open_questions, calls, unpriced, input, output, cached, cache_written, reasoning, cost] =
-        sums.map(|sum| u64::try_from(sum).unwrap_or_default());
-    let agents = std::array::from_fn(|at| u64::try_from(sums[at]).unwrap_or_default());
-    let usage = Usage { input, output, cached, cache_written, reasoning };
-    Subtree { agents, open_questions, used: Tally { calls, unpriced, usage, cost: Cost::from_nanos(cost) } }
+    Ok(found.unwrap_or_default())
 }

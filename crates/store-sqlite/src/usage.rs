@@ -4,14 +4,14 @@
 
 use std::ops::ControlFlow;
 
-use entourage_store::{SpentBy, Sums, UsageQuery};
+use entourage_store::{SpentBy, Sums, UsageQuery, tally_figures};
 use entourage_types::{Cost, Hour, HourlyUsage, Owner, Scope, Status, Tally, Usage, UsageRow};
 use rusqlite::{Connection, Row, ToSql};
 
 use crate::{
     fault::Result,
     readers::snapshot,
-    rows::{count, int, json, word, word_if_any},
+    rows::{count, json, word, word_if_any},
     runs,
     select::Select,
     sums::KeptSums,
@@ -88,10 +88,13 @@ fn read_run(row: &Row<'_>) -> rusqlite::Result<(SpentBy, Vec<HourlyUsage>)> {
     Ok((spender, json(row, 3)?))
 }
 
+/// The columns of a kept sum.
+pub(crate) const KEPT: &str =
+    "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
+
 /// The query for the sums in this table.
 pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
-    let columns = "owner, day, hour, model, kind, calls, unpriced, input, output, cached, cache_written, reasoning, cost";
-    Select::new(&format!("SELECT {columns} FROM {table} WHERE true"))
+    Select::new(&format!("SELECT {KEPT} FROM {table} WHERE true"))
         .seen_by(scope, "owner")
         .only("day >= ?", query.from)
         .only("day <= ?", query.to)
@@ -99,7 +102,7 @@ pub(crate) fn of(table: &str, scope: &Scope, query: &UsageQuery) -> Select {
         .only("model = ?", query.model.as_deref())
 }
 
-fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, HourlyUsage)> {
+pub(crate) fn read_kept(row: &Row<'_>) -> rusqlite::Result<(SpentBy, HourlyUsage)> {
     let owner = Owner::new(row.get::<_, String>(0)?);
     let kind = Some(row.get::<_, String>(4)?).filter(|kind| !kind.is_empty());
     let usage = Usage {
@@ -150,11 +153,7 @@ const COLUMNS: [&str; 8] =
 
 /// Returns the difference from one tally to another, in the order of the columns.
 fn difference(then: Tally, now: Tally) -> [i64; 8] {
-    let figures = |Tally { calls, unpriced, usage, cost }: Tally| {
-        let Usage { input, output, cached, cache_written, reasoning } = usage;
-        [calls, unpriced, input, output, cached, cache_written, reasoning, cost.nanos()].map(int)
-    };
-    let (then, now) = (figures(then), figures(now));
+    let (then, now) = (tally_figures(then), tally_figures(now));
     std::array::from_fn(|at| now[at] - then[at])
 }
 

@@ -81,6 +81,8 @@ pub enum Health {
     Intact,
     /// Too much to read it for this.
     TooLarge,
+    /// It is of a server, whose own program with this name reads it whole.
+    OfServer(&'static str),
     /// This.
     Damaged(String),
 }

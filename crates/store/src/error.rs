@@ -4,6 +4,8 @@ use entourage_types::{
     AgentId, Allowance, Amount, BudgetId, CommitId, Dollars, EntityKind, RunId, Step, Wakeup,
 };
 
+use crate::moving::Difference;
+
 /// What can go wrong in a store.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -237,6 +239,20 @@ pub enum Error {
     /// The database failed; the message names the cause.
     #[error("the database failed: {0}")]
     Database(String),
+    /// What was written to another database and read back is not what was read here.
+    #[error(
+        "{0}. Nothing was moved, and the original is as it was; this is a bug in the program, please report it"
+    )]
+    Differs(Difference),
+    /// The connection was lost while a move ended, and whether its rows are there is not known.
+    #[error(
+        "the connection to {place} was lost while the move ended; it is not known whether the rows are there. Repeat \
+         the move: if it is refused because the database has rows, they are there, all of them"
+    )]
+    MoveUnknown {
+        /// The database that the rows were moved to.
+        place: String,
+    },
     /// The store was closed while the call was under way.
     #[error("the store is closed")]
     Closed,

@@ -11,7 +11,7 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 use crate::{
-    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, EventQuery, ItemQuery, Result,
+    AgentQuery, Claim, Commit, Committed, CommittedEvents, EntityQuery, EventQuery, ItemQuery, Nodes, Result,
     RunCount, RunQuery, Store, Subtree, UsageQuery,
 };
 
@@ -47,6 +47,11 @@ pub trait StoreLayer: Send + Sync + 'static {
     /// Forwards a commit.
     async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> Result<Committed> {
         store.commit(commit).await
+    }
+
+    /// Returns what the handle's node keeps in the store.
+    fn nodes(&self, store: &dyn Store) -> Option<Arc<dyn Nodes>> {
+        store.nodes()
     }
 
     /// Forwards a call of [`Store::ready`].
@@ -154,6 +159,11 @@ impl<B: StoreLayer> Store for Layered<B> {
         self.store.due(until, after, limit).await
     }
 
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool> {
+        self.between.pass().await?;
+        self.store.is_due(agent, until).await
+    }
+
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         self.between.pass().await?;
         self.store.inbox(agent).await
@@ -186,6 +196,10 @@ impl<B: StoreLayer> Store for Layered<B> {
 
     fn damage(&self) -> Option<String> {
         self.store.damage()
+    }
+
+    fn nodes(&self) -> Option<Arc<dyn Nodes>> {
+        self.between.nodes(&*self.store)
     }
 
     fn changed(&self) -> broadcast::Receiver<Arc<CommittedEvents>> {

@@ -11,15 +11,19 @@ pub mod conformance;
 pub mod counter;
 pub mod database;
 mod derive;
+mod durability;
 mod error;
 mod forgotten;
 pub mod judge;
 mod layer;
 mod memory;
 pub mod metrics;
+pub mod moving;
+mod nodes;
 mod query;
 mod recent;
 mod records;
+mod subtree_sums;
 mod usage;
 pub mod words;
 
@@ -37,20 +41,23 @@ pub use changed::CommittedEvents;
 pub use commit::{Commit, Committed, Expect, Fence, InboxSize, Write};
 pub use database::Database;
 pub use derive::monotonic_time;
+pub use durability::Durability;
 pub use error::Error;
 pub use forgotten::Forgotten;
 pub use layer::{Layered, StoreLayer};
-pub use memory::MemoryStore;
+pub use memory::{MemoryNodes, MemoryStore};
+pub use nodes::{Alive, Held, LiveNode, NODE_LEASE, NodeInfo, NodeListener, Nodes};
 pub use query::{AgentQuery, EntityQuery, EventQuery, ItemQuery, Page, RunCount, RunQuery, Subtree};
 pub use recent::RecentCommits;
 pub use records::{RecordFilter, Versioned};
+pub use subtree_sums::{SubtreeSums, tally_figures};
 pub use usage::{SpentBy, Sums, UsageQuery};
 
 /// What every method returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The durable state of an engine. Implementations are [`MemoryStore`] and the crate
-/// `entourage-store-sqlite`.
+/// The durable state of an engine. Implementations are [`MemoryStore`] and the crates
+/// `entourage-store-sqlite` and `entourage-store-postgres`.
 ///
 /// A read takes a [`Scope`]: a row of another owner reads as if it did not exist. Only `claim`, `due`
 /// and what reads inboxes, which the engine itself calls, cover all owners.
@@ -113,6 +120,9 @@ pub trait Store: Send + Sync + 'static {
     /// id).
     async fn due(&self, until: Time, after: Option<(Time, WakeupId)>, limit: u32) -> Result<Vec<Wakeup>>;
 
+    /// Whether a wake-up of the agent is due at `until` or before.
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool>;
+
     /// Returns the posts in an agent's inbox in the order of their commits, whatever the writers' clocks say.
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>>;
 
@@ -156,6 +166,11 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the corruption that a call has met in the database since it was opened; none if no call has.
     fn damage(&self) -> Option<String>;
+
+    /// What this handle's node keeps in the store that it shares with others; none if one process has the store to itself.
+    fn nodes(&self) -> Option<Arc<dyn Nodes>> {
+        None
+    }
 
     /// Subscribes to a hint for each commit through this handle that has events: these events, sent once they
     /// are durable. A subscriber that lags loses hints but no facts: it reads `events` again.

@@ -6,8 +6,8 @@ use entourage_types::CommitId;
 
 use crate::Committed;
 
-/// How many are remembered: many more than callers repeat at once, in a few hundred kilobytes.
-const KEPT: usize = 4096;
+/// How many are remembered: more than callers repeat at once, and as many as fit into a table of 2,048 places.
+const KEPT: usize = 1792;
 
 /// The results of the last commits that happened, by id. For a store that one process has to itself: what it
 /// forgets when it is closed, no caller repeats any more.

@@ -1,8 +1,10 @@
 // A provider that speaks OpenAI's protocol and does what it is told:
 //   ask WORDS | OPTION | OPTION    asks the person
 //   note WORDS                     writes a note
+//   book JSON                      calls the tool `book` of an MCP server with these arguments
 //   spawn TASK ; TASK              starts an agent for each task
 //   slow N                         streams N words
+//   write WORDS                    streams these words slowly, each in pieces that begin with what joins signs
 //   say WORDS                      answers with these words
 //   fail                           refuses
 // It tells nobody but itself what it was asked.
@@ -23,9 +25,13 @@ function decide(messages) {
       return { text: "Something is missing.", calls: [call("ask_user", options.length ? { question, options } : { question })] };
     }
     case "note": return { calls: [call("create_note", { title: said.slice(0, 60), content: said })] };
+    case "book": return { calls: [{ name: "rooms__book", arguments: said }] };
     case "spawn": return { calls: said.split(";").map((task) => call("spawn_agent", { kind: "general", task: task.trim() })) };
     case "slow": return { text: Array.from({ length: Number(rest[0]) }, (_, n) => `word${n} `).join(""), pause: 40 };
+    case "write": return { text: said, pause: 400 };
     case "say": return { text: said };
+    // The trigger of a feed.
+    case "Write": return { calls: [call("send_message", { message: "**Nothing** has happened." })] };
     case "fail": return { status: 400 };
     default: return { text: `You said: ${text}` };
   }
@@ -57,7 +63,7 @@ export function provider() {
       response.writeHead(200, { "content-type": "text/event-stream" });
       const send = (delta, finish_reason = null, more = {}) =>
         response.write(`data: ${JSON.stringify({ id: "x", object: "chat.completion.chunk", model: "scripted", choices: [{ index: 0, delta, finish_reason }], ...more })}\n\n`);
-      for (const word of text.split(/(?<= )/)) {
+      for (const word of text.split(/(?<= )|(?=\u200d)/)) {
         if (word) send({ content: word });
         if (pause) await new Promise((done) => setTimeout(done, pause));
       }

@@ -1,40 +1,72 @@
 // A server with a scripted provider, and browsers that must find nothing wrong.
 import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
 import fs from "node:fs";
+import net from "node:net";
+import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { provider } from "./provider.mjs";
+import { posts, until, wait } from "./until.mjs";
+
+// A text that would take a page over, if it were more than a text.
+export const HOSTILE = "<img src=seen.png onerror=\"document.title='taken'\">";
 
 const KIND = `---
 name: general
 description: Does general work.
-tools: [create_note, ask_user, spawn_agent, wait]
-approval: [{ tools: create_note }]
+tools: [create_note, ask_user, spawn_agent, wait, mcp__rooms]
+approval: [{ tools: create_note }, { tools: rooms__book }]
 peers: [general]
 ---
 You do what you are told.
 `;
 
-export const wait = (ms) => new Promise((done) => setTimeout(done, ms));
+// An agency, whose kinds and purpose are described by somebody hostile.
+const AGENCY = {
+  "ceo.md": `---\nname: ceo\ndescription: '${HOSTILE.replaceAll("'", "''")}'\n---\nDecide.\n`,
+  "developer.md": "---\nname: developer\ndescription: Writes.\n---\nWrite.\n",
+  "studio.agency.md": `---\nname: studio\ndescription: '${HOSTILE.replaceAll("'", "''")}'\nentry_points: ceo\nflows:\n  - ceo > developer\n---\nBe brief.\n`,
+};
 
-export async function until(what, condition, ms = 15_000) {
-  const end = Date.now() + ms;
-  for (;;) {
-    const found = await condition().catch(() => null);
-    if (found) return found;
-    if (Date.now() > end) throw new Error(`not within ${ms} ms: ${what}`);
-    await wait(50);
-  }
+// Nobody listens there.
+const SETTINGS = `[[tools.mcp]]
+name = "rooms"
+command = ${JSON.stringify(process.execPath)}
+args = [${JSON.stringify(fileURLToPath(new URL("tools.mjs", import.meta.url)))}]
+owners = ["*"]
+[webhooks.crm]
+url = "http://127.0.0.1:9/hook"
+secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+`;
+
+// By which tokens are signed where a login is needed.
+const KEY = "a secret of thirty-two bytes and more";
+const LOGIN = `[server.auth.jwt]
+algorithm = "HS256"
+key = "${KEY}"
+operator = "ann"
+`;
+
+export { posts, until, wait };
+
+// The token of an owner, good for an hour.
+export function token(sub) {
+  const part = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part({ sub, exp: Math.floor(Date.now() / 1000) + 3600 })}`;
+  return `${signed}.${createHmac("sha256", KEY).update(signed).digest("base64url")}`;
 }
+
+// Nothing is answered on a page that has just come.
+const SETTLED = 800;
 
 export class Site {
   constructor(binary, data, port) {
-    Object.assign(this, { binary, data, port, base: `http://127.0.0.1:${port}`, found: [] });
+    Object.assign(this, { binary, data, port, base: `http://127.0.0.1:${port}`, found: [], asked: [] });
   }
 
   static async open(binary, data, port, chromiumPath) {
     const site = new Site(binary, data, port);
-    fs.mkdirSync(`${data}/kinds`, { recursive: true });
-    fs.writeFileSync(`${data}/kinds/general.md`, KIND);
+    site.write(SETTINGS);
     site.provider = await provider();
     await site.start();
     site.browser = await chromium.launch({
@@ -43,6 +75,27 @@ export class Site {
         "--disable-component-update", "--disable-sync"],
     });
     return site;
+  }
+
+  write(settings) {
+    fs.mkdirSync(`${this.data}/kinds`, { recursive: true });
+    for (const [name, text] of Object.entries({ "general.md": KIND, ...AGENCY })) fs.writeFileSync(`${this.data}/kinds/${name}`, text);
+    fs.writeFileSync(`${this.data}/entourage.toml`, settings);
+  }
+
+  // A server beside this one, where a login is needed. It has the same browser, which is to find nothing wrong there, too.
+  async guarded() {
+    if (this.beside) return this.beside;
+    const free = net.createServer().listen(0, "127.0.0.1");
+    await new Promise((ready) => free.once("listening", ready));
+    const { port } = free.address();
+    await new Promise((done) => free.close(done));
+    this.beside = new Site(this.binary, `${this.data}/guarded`, port);
+    this.beside.write(SETTINGS + LOGIN);
+    const { browser, provider, found } = this;
+    Object.assign(this.beside, { browser, provider, found });
+    await this.beside.start();
+    return this.beside;
   }
 
   async start() {
@@ -61,6 +114,7 @@ export class Site {
 
   async close() {
     await this.browser?.close();
+    await this.beside?.kill();
     await this.kill();
     this.provider.close();
   }
@@ -83,12 +137,18 @@ export class Site {
     return until(`${agent} is ${status}`, async () => (await this.api(`/v1/agents/${agent}`)).status === status);
   }
 
+  // A run of this agent in which its model has answered so many calls.
+  async run(agent, calls) {
+    return until(`${agent} has made ${calls} calls`, async () =>
+      (await this.api(`/v1/agents/${agent}/runs`)).data.find((run) => run.model_calls >= calls));
+  }
+
   // An open question of this agent.
   async question(agent) {
     return until(`${agent} asks`, async () => (await this.api(`/v1/questions?status=open&agent=${agent}`)).data[0]);
   }
 
-  // A page in a browser of its own. What the browser objects to is a failure of the test, but for what it `expects`.
+  // A page in a browser of its own, on which questions can be answered. What the browser objects to is a failure of the test, but for what it `expects`.
   async page(path, options = {}, expects = /$^/) {
     const context = await this.browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
     const page = await context.newPage();
@@ -97,7 +157,9 @@ export class Site {
     const object = (text) => { if (!expects.test(text)) this.found.push(`${path}: ${text}`); };
     page.on("console", (message) => { if (message.type() === "error") object(message.text()); });
     page.on("pageerror", (error) => object(error.message));
+    page.on("request", (request) => this.asked.push(request.url()));
     await page.goto(this.base + path);
+    if (/^\/console($|\/q\/)/.test(path)) await wait(SETTLED);
     return page;
   }
 }

@@ -27,6 +27,8 @@ const IMPORTS: &[(&str, Imports)] = &[
     ("entourage-engine", Only(&["entourage-types", "entourage-store", "entourage-llm", "entourage-tools"])),
     ("entourage-store-sqlite", Only(&["entourage-types", "entourage-store"])),
     ("entourage-store-postgres", Only(&["entourage-types", "entourage-store"])),
+    ("entourage-mesh", Only(&["entourage-types", "entourage-store", "entourage-engine"])),
+    ("entourage-restate", Only(&["entourage-types", "entourage-store", "entourage-engine"])),
     ("entourage-server", Only(&["entourage-types", "entourage-api", "entourage-engine"])),
     ("entourage", Any),
     ("entourage-testkit", Any),
@@ -43,8 +45,9 @@ const HOMES: &[(&str, &str)] = &[
     ("axum", "entourage-server"),
     ("genai", "entourage-llm"),
     ("monty", "entourage-python"),
+    ("restate-sdk", "entourage-restate"),
     ("rusqlite", "entourage-store-sqlite"),
-    ("sqlx", "entourage-store-postgres"),
+    ("tokio-postgres", "entourage-store-postgres"),
 ];
 
 /// Crates that never ship: they may use anything to test the others from outside.
@@ -199,7 +202,7 @@ mod tests {
             ("entourage", "axum"),
             ("entourage-engine", "genai"),
             ("entourage-engine", "rusqlite"),
-            ("entourage-engine", "sqlx"),
+            ("entourage-engine", "tokio-postgres"),
         ] {
             let found = found(name, &format!("[dependencies]\n{guest} = \"1\"\n"));
             assert_eq!(found, [format!("crates/a/Cargo.toml:6: `{name}` knows of `{guest}`")]);

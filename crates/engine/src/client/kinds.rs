@@ -47,6 +47,12 @@ impl Client {
         Ok(self.engine.kind_of(agent, last.as_ref()).await?)
     }
 
+    /// The mistakes for which files of kinds and agencies are left out.
+    #[must_use]
+    pub fn kind_mistakes(&self) -> Vec<Finding> {
+        self.engine.kinds().mistakes()
+    }
+
     /// All kinds, and removed ones that still have open runs, by name, each with the number of the caller's
     /// open runs.
     ///

@@ -71,7 +71,7 @@ pub use explorer::{
     ActiveAgent, ActiveNode, ActiveTree, EarlierMessage, ExplorationInput, NewExploration, Overrides, Speaker,
 };
 pub use find::{AgentFilter, Child, RunFilter};
-pub use goals::{GoalChange, NewGoal};
+pub use goals::{GoalChange, NewGoal, USER_AGENT};
 pub use kinds::{KindUsage, KindVersion};
 pub use model_calls::ModelCall;
 pub use nested_runs::NestedRunRef;

@@ -4,7 +4,7 @@ use entourage_store::{Commit, Expect};
 use entourage_types::{Action, AgentId, Input, InterventionId, PostBody, PostId, Status};
 
 use super::{Client, checked_text, create::message_post, inbox::has_room};
-use crate::{Error, Result, goals};
+use crate::{Error, NodeSignal, Result, goals};
 
 /// A message that was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +68,9 @@ impl Client {
         if interrupts {
             self.engine.interrupt(to, None);
         }
+        // No event tells of it before the agent reads it.
+        self.engine.inner.news.unread(&self.owner, agent.root, to);
+        self.engine.inner.signals.broadcast(NodeSignal::Tree(agent.root));
         Ok(posted)
     }
 }

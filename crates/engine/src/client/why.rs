@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use entourage_store::{Page, RecordFilter};
 use entourage_types::{
-    Action, Agent, AgentId, CodeRetry, GoalStatus, Intervention, PostBody, Question, Retry, Run, Schedule,
-    ScheduleStatus, Status, Step, StepState, Task, TaskId, Time, Wait, WaitingOn,
+    Action, Agent, AgentId, CodeRetry, GoalStatus, Intervention, Post, PostBody, Question, Retry, Run,
+    Schedule, ScheduleStatus, Status, Step, StepKey, StepState, Task, TaskId, Time, Wait, WaitingOn,
 };
 
 use super::Client;
@@ -66,12 +66,15 @@ impl Client {
                 None => Cause::Work,
             });
         }
+        if agent.status == Status::Running && self.engine.works_elsewhere(agent.id) {
+            return alone(Cause::Work);
+        }
         if let Some(short) = self.over_budget(agent, run.as_ref()).await? {
             return Ok((short.0, short.1, None));
         }
-        if let Some(since) = self.is_about_to_go_on(agent).await? {
+        if let Some(since) = self.is_about_to_go_on(agent, run.as_ref()).await? {
             let left = self.left_open(agent, run.as_ref()).await?;
-            return Ok((left.unwrap_or_else(|| self.standstill()), since, None));
+            return Ok((left.unwrap_or_else(|| self.standstill(agent)), since, None));
         }
         if agent.status != Status::Waiting {
             return alone(self.rest(agent).await?);
@@ -86,7 +89,7 @@ impl Client {
             return alone(Cause::Nothing);
         };
         if step.state.due().is_some_and(|(due, _)| due <= self.engine.now()) {
-            return Ok((self.standstill(), step.updated, None));
+            return Ok((self.standstill(agent), step.updated, None));
         }
         let cause = match &step.state {
             StepState::Open(Wait::Question(open)) => match self.record::<Question>(open.question).await {
@@ -105,7 +108,7 @@ impl Client {
             StepState::Retry(retry) => match self.held_back(agent, Some(&run)).await? {
                 Some((model, _)) => Cause::Gate { model, due: retry.due },
                 // A grant has woken it, and nobody is there to go on.
-                None if retry.shortage.is_some() && self.engine.places().is_none() => self.standstill(),
+                None if retry.shortage.is_some() && self.engine.places().is_none() => self.standstill(agent),
                 None if retry.shortage.is_some() => Cause::Room { due: retry.due },
                 None => {
                     let Retry { due, ref error, .. } = *retry;
@@ -194,23 +197,29 @@ impl Client {
         Ok(last.filter(|run| !run.status.is_terminal()))
     }
 
-    /// Since when an agent that is not at work has something to do at once; none if it has not. A message to an
-    /// agent that waits is read when it goes on.
-    async fn is_about_to_go_on(&self, agent: &Agent) -> Result<Option<Time>> {
-        let paused = agent.waiting_on == Some(WaitingOn::Resume);
-        let ends_the_wait = |body: &PostBody| match body {
-            PostBody::Intervention { .. } => true,
-            PostBody::Answer { .. } | PostBody::Done { .. } => !paused,
-            PostBody::Message { .. } => agent.status != Status::Waiting,
-        };
+    /// Since when an agent that is not at work has something to do at once; none if it has not. What does not end the
+    /// wait of an agent, such as a message, or a result that no call waits for, is read when it goes on.
+    async fn is_about_to_go_on(&self, agent: &Agent, run: Option<&Run>) -> Result<Option<Time>> {
+        let waits = agent.status == Status::Waiting;
         match agent.status {
             Status::Cancelled => Ok(None),
             Status::Running | Status::Queued => Ok(Some(agent.updated)),
             Status::Idle | Status::Waiting | Status::Succeeded | Status::Failed => {
                 let posts = self.inbox(agent).await?;
-                match posts.iter().find(|post| ends_the_wait(&post.body)) {
+                let paused = agent.waiting_on == Some(WaitingOn::Resume);
+                let steps = match run {
+                    Some(run) if !paused && posts.iter().any(|post| post.body.call().is_some()) => {
+                        self.engine.store().steps(&self.scope, run.id).await?
+                    }
+                    _ => Vec::new(),
+                };
+                let ends_the_wait = |post: &&Post| match &post.body {
+                    PostBody::Intervention { .. } => true,
+                    _ => !waits || steps.iter().any(|step| waits_for(step, &post.body)),
+                };
+                match posts.iter().find(ends_the_wait) {
                     Some(post) => Ok(Some(post.at)),
-                    None if agent.status == Status::Waiting => Ok(None),
+                    None if waits => Ok(None),
                     None => self.overdue_since(agent).await,
                 }
             }
@@ -238,8 +247,9 @@ impl Client {
     }
 
     /// Why an agent that could go on does not.
-    fn standstill(&self) -> Cause {
+    fn standstill(&self, agent: &Agent) -> Cause {
         match self.engine.places() {
+            _ if self.engine.works_elsewhere(agent.id) => Cause::Elsewhere,
             Some(places) => Cause::Place { busy: places.busy, limit: places.limit },
             None => Cause::Process,
         }
@@ -270,6 +280,15 @@ const fn word(body: &PostBody) -> &'static str {
         PostBody::Intervention { action, .. } => action.as_str(),
         PostBody::Answer { .. } => "answer",
         PostBody::Done { .. } => "result",
+    }
+}
+
+/// Whether a step is open until this post comes.
+fn waits_for(step: &Step, body: &PostBody) -> bool {
+    match (body, step.wait()) {
+        (PostBody::Done { task, .. }, Some(Wait::Join { tasks })) => tasks.contains(task),
+        (_, Some(_)) => body.call().is_some_and(|call| step.key == StepKey::Tool(call)),
+        (_, None) => false,
     }
 }
 

@@ -5,7 +5,10 @@
 
 pub mod conformance;
 mod embedded;
+mod failures;
 mod outage;
+mod shared;
+mod wakeups;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,9 +17,12 @@ use entourage_store::Store;
 use entourage_types::{AgentId, Time, Wakeup};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, Engine, Result};
+use crate::{Clock, Engine, Result, metrics};
 
 pub use embedded::{Embedded, Settings};
+pub use failures::Failures;
+pub use outage::Outage;
+pub use shared::{HandOver, Shared};
 
 /// Which wake-ups a dispatcher delivers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +61,14 @@ pub trait Advance: Send + Sync + 'static {
     /// When even that failed.
     async fn give_up(&self, agent: AgentId, cause: &str) -> Result<()>;
 
+    /// Whether this agent is advanced here at all. Where nodes share a store, others advance the rest.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    async fn concerns(&self, _agent: AgentId) -> Result<bool> {
+        Ok(true)
+    }
+
     /// Tells an agent that is at work that something is due for it, which it may read before its activation ends. A hint:
     /// without it, the agent reads that later.
     fn woken(&self, agent: AgentId);
@@ -78,6 +92,9 @@ impl Advance for Engine {
     }
 
     fn occupied(&self, places: Option<Places>) {
+        if let Some(Places { busy, limit, ready }) = places {
+            metrics::dispatched(busy, limit, ready);
+        }
         self.inner.places.set(places);
     }
 }

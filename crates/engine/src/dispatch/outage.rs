@@ -1,4 +1,4 @@
-//! Logs that the store is unusable for a while.
+//! Logs that something that runs need is unusable for a while.
 
 use std::time::Duration;
 
@@ -7,10 +7,14 @@ use entourage_types::Time;
 /// How often the log repeats that the outage is not over.
 const AGAIN: Duration = Duration::from_secs(60);
 
-/// The current outage, if there is one: since when, and when it was logged last.
-#[derive(Debug, Default)]
-pub(super) struct Outage(Option<Reported>);
+/// The current outage of something, if there is one.
+#[derive(Debug)]
+pub struct Outage {
+    of: &'static str,
+    reported: Option<Reported>,
+}
 
+/// Since when it is out, and when that was logged last.
 #[derive(Debug)]
 struct Reported {
     since: Time,
@@ -18,16 +22,23 @@ struct Reported {
 }
 
 impl Outage {
-    /// Notes that the store failed. Logs the first failure and then one per `AGAIN`: many agents wait, for
-    /// one cause. Returns whether it was logged.
-    pub(super) fn met(&mut self, cause: &str, now: Time) -> bool {
-        match &mut self.0 {
+    /// No outage of this so far, which the log calls by this name.
+    #[must_use]
+    pub fn new(of: &'static str) -> Self {
+        Self { of, reported: None }
+    }
+
+    /// Notes that it failed. Logs the first failure and then one per `AGAIN`: many agents wait, for one cause.
+    /// Returns whether it was logged.
+    pub fn met(&mut self, cause: &str, now: Time) -> bool {
+        let of = self.of;
+        match &mut self.reported {
             None => {
-                tracing::error!(%cause, "the store is unavailable; runs wait for it and then resume");
-                self.0 = Some(Reported { since: now, last: now });
+                tracing::error!(%cause, "{of} is unavailable; runs wait for it and then resume");
+                self.reported = Some(Reported { since: now, last: now });
             }
             Some(said) if said.last + AGAIN <= now => {
-                tracing::error!(%cause, since = %said.since, "the store is still unavailable; runs wait for it");
+                tracing::error!(%cause, since = %said.since, "{of} is still unavailable; runs wait for it");
                 said.last = now;
             }
             Some(_) => return false,
@@ -35,10 +46,10 @@ impl Outage {
         true
     }
 
-    /// Notes that an activation succeeded: the outage is over.
-    pub(super) fn over(&mut self, now: Time) {
-        if let Some(said) = self.0.take() {
-            tracing::info!(since = %said.since, until = %now, "the store is available again");
+    /// Notes that it worked: the outage is over.
+    pub fn over(&mut self, now: Time) {
+        if let Some(said) = self.reported.take() {
+            tracing::info!(since = %said.since, until = %now, "{} is available again", self.of);
         }
     }
 }
@@ -49,7 +60,7 @@ mod tests {
 
     #[test]
     fn an_outage_is_logged_once_and_then_every_minute_until_it_is_over() {
-        let (mut outage, begin) = (Outage::default(), Time::from_micros(0));
+        let (mut outage, begin) = (Outage::new("the disk"), Time::from_micros(0));
         let said = |outage: &mut Outage, seconds| outage.met("full", begin + Duration::from_secs(seconds));
         let all: Vec<bool> = [0, 0, 1, 59, 60, 61, 120].map(|at| said(&mut outage, at)).into();
         assert_eq!(all, [true, false, false, false, true, false, true]);

@@ -2,6 +2,7 @@
 //! again from the store from time to time and on hints, works on those that are due within limits, and comes
 //! back to a key when its work says so. All that it holds can be read again; what differs is a [`Work`].
 
+mod hints;
 mod queue;
 mod rows;
 mod worker;
@@ -12,6 +13,7 @@ use entourage_types::Time;
 
 use crate::{Error, Result};
 
+pub(crate) use hints::Hints;
 pub(crate) use rows::rows;
 pub(crate) use worker::Worker;
 
@@ -32,7 +34,7 @@ pub(crate) trait Work: Send + Sync {
     type Outcome: Send + 'static;
 
     /// How far ahead keys are held in memory, and how often the store is read without a hint.
-    const HORIZON: Duration;
+    fn horizon(&self) -> Duration;
 
     /// How many keys may be in progress at once.
     fn limits(&self) -> Limits;
@@ -50,8 +52,13 @@ pub(crate) trait Work: Send + Sync {
     /// Calls `put` with what a hint says is due.
     fn on_hint(&self, hint: &Self::Hint, now: Time, put: impl FnMut(Self::Key, &Self::Lane, Time));
 
-    /// The work on a key.
-    fn start(&self, key: Self::Key, now: Time) -> impl Future<Output = Self::Outcome> + Send + 'static;
+    /// The work on a key of this lane.
+    fn start(
+        &self,
+        key: Self::Key,
+        lane: &Self::Lane,
+        now: Time,
+    ) -> impl Future<Output = Self::Outcome> + Send + 'static;
 
     /// Takes note of the end of the work on a key: what it returned, or with which message it panicked.
     fn ended(&mut self, key: Self::Key, outcome: Result<Self::Outcome, String>, now: Time) -> Next;

@@ -6,16 +6,13 @@ use entourage_store::Error as StoreError;
 use entourage_types::Time;
 use futures::FutureExt;
 use tokio::{
-    sync::broadcast::{
-        self,
-        error::{RecvError, TryRecvError},
-    },
+    sync::broadcast::error::{RecvError, TryRecvError},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Next, Work,
+    Hints, Next, Work,
     queue::{Queue, Trigger},
 };
 use crate::{Clock, Error, Result};
@@ -29,7 +26,7 @@ pub(crate) type Ended<W> = (<W as Work>::Key, <W as Work>::Lane, Result<<W as Wo
 /// Works on what is due.
 pub(crate) struct Worker<W: Work> {
     work: W,
-    hints: broadcast::Receiver<W::Hint>,
+    hints: Hints<W::Hint>,
     clock: Arc<dyn Clock>,
     queue: Queue<W::Key, W::Lane>,
     tasks: JoinSet<Ended<W>>,
@@ -44,10 +41,10 @@ pub(crate) struct Worker<W: Work> {
 impl<W: Work> Worker<W> {
     /// A worker that has read nothing yet. It misses nothing if it gets the hints of all that happens from now
     /// on.
-    pub(crate) fn new(work: W, hints: broadcast::Receiver<W::Hint>, clock: Arc<dyn Clock>) -> Self {
-        let (queue, horizon) = (Queue::new(work.limits()), clock.now() + W::HORIZON);
+    pub(crate) fn new(work: W, hints: impl Into<Hints<W::Hint>>, clock: Arc<dyn Clock>) -> Self {
+        let (queue, horizon) = (Queue::new(work.limits()), clock.now() + work.horizon());
         let tasks = JoinSet::new();
-        Self { work, hints, clock, queue, tasks, cursor: None, more: true, horizon }
+        Self { work, hints: hints.into(), clock, queue, tasks, cursor: None, more: true, horizon }
     }
 
     /// Works until it is stopped. Returns the work in progress, which ends if that is dropped.
@@ -139,7 +136,7 @@ impl<W: Work> Worker<W> {
 
     /// Has what is due read from the beginning, with a later horizon.
     fn restart_scan(&mut self) {
-        self.horizon = self.clock.now() + W::HORIZON;
+        self.horizon = self.clock.now() + self.work.horizon();
         self.cursor = None;
         self.more = true;
         self.queue.clear_delayed();
@@ -167,7 +164,7 @@ impl<W: Work> Worker<W> {
     fn start(&mut self) {
         let now = self.clock.now();
         while let Some((key, lane)) = self.queue.next() {
-            let work = AssertUnwindSafe(self.work.start(key, now)).catch_unwind();
+            let work = AssertUnwindSafe(self.work.start(key, &lane, now)).catch_unwind();
             self.tasks.spawn(async move { (key, lane, work.await.map_err(|panic| message(&*panic))) });
         }
     }

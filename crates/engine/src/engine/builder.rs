@@ -193,6 +193,7 @@ impl Builder {
     /// Builds the engine.
     #[must_use]
     pub fn build(self) -> Engine {
+        self.outbox.tell_by(&self.signals);
         let store: Arc<dyn Store> = match self.outbox.receivers() {
             [] => self.store,
             _ => Arc::new(Layered::new(self.store, self.outbox.clone())),

@@ -153,8 +153,10 @@ impl Feed {
     /// Has the subscribers of a tree, or of all trees, read from the store again.
     pub(crate) fn fall_behind(&self, root: Option<AgentId>) {
         let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        let behind = channels.trees.iter().filter(|(tree, _)| root.is_none_or(|root| root == **tree));
-        behind.for_each(|(_, tree)| tree.lose());
+        match root {
+            Some(root) => channels.trees.get(&root).into_iter().for_each(Tree::lose),
+            None => channels.trees.values().for_each(Tree::lose),
+        }
     }
 
     /// Passes on a piece of an answer that is in progress at another node. It is not kept for later subscribers,

@@ -156,6 +156,13 @@ impl Kinds {
         self.left_out.values().flatten().chain(others).any(|wrong| wrong.file == file)
     }
 
+    /// The mistakes for which files are left out.
+    #[must_use]
+    pub fn mistakes(&self) -> Vec<Finding> {
+        let others = self.others_left_out.iter().map(|(_, wrong)| wrong);
+        self.left_out.values().flatten().chain(others).cloned().collect()
+    }
+
     /// Checks the peers and the tools that kinds name.
     #[must_use]
     pub fn check(&self, tools: &[&str]) -> Vec<Finding> {

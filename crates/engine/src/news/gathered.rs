@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use entourage_types::AgentId;
 
-use super::{ServerNews, TreeNews};
+use super::{News, ServerNews, TreeNews};
 
 /// The most trees that news name, and the most agents of each.
 const TREES: usize = 256;
@@ -15,6 +15,7 @@ const AGENTS: usize = 64;
 pub(super) struct Gathered {
     trees: BTreeMap<AgentId, Tree>,
     server: Vec<ServerNews>,
+    documents: bool,
     /// Whether hints were lost, or are too many to be named.
     lost: bool,
     asked: bool,
@@ -50,6 +51,11 @@ impl Gathered {
         }
     }
 
+    /// Projects or documents changed.
+    pub(super) const fn documents(&mut self) {
+        self.documents = true;
+    }
+
     /// Hints were lost.
     pub(super) fn lose(&mut self) {
         self.lost = true;
@@ -62,18 +68,19 @@ impl Gathered {
         self.asked
     }
 
-    /// Takes all hints; none if there are none.
-    pub(super) fn take(&mut self) -> Option<(Option<Vec<TreeNews>>, Vec<ServerNews>)> {
-        let Self { trees, server, lost, .. } = std::mem::take(self);
-        if trees.is_empty() && server.is_empty() && !lost {
+    /// Takes all hints, without the open questions; none if there are none.
+    pub(super) fn take(&mut self) -> Option<News> {
+        let Self { trees, server, documents, lost, .. } = std::mem::take(self);
+        if trees.is_empty() && server.is_empty() && !documents && !lost {
             return None;
         }
-        let news = trees.into_iter().map(|(root, Tree { seq, agents, too_many })| TreeNews {
+        let named = trees.into_iter().map(|(root, Tree { seq, agents, too_many })| TreeNews {
             root,
             seq,
             agents: (!too_many).then(|| agents.into_iter().collect()),
         });
-        Some(((!lost).then(|| news.collect()), server))
+        let trees = (!lost).then(|| named.collect());
+        Some(News { trees, server, documents, ..News::default() })
     }
 }
 
@@ -89,13 +96,12 @@ mod tests {
             gathered.event(root, seq, agent, false);
         }
         let of_tree = TreeNews { root, seq: 3, agents: Some(vec![agent]) };
-        assert_eq!(gathered.take(), Some((Some(vec![of_tree]), vec![])));
+        assert_eq!(gathered.take().unwrap().trees, Some(vec![of_tree]));
         assert!(gathered.take().is_none(), "each hint is sent once");
         for seq in 0..=AGENTS as u64 {
             gathered.event(root, seq, AgentId::new(), false);
         }
-        let (trees, _) = gathered.take().unwrap();
-        assert_eq!(trees.unwrap()[0].agents, None);
+        assert_eq!(gathered.take().unwrap().trees.unwrap()[0].agents, None);
     }
 
     #[test]
@@ -104,9 +110,11 @@ mod tests {
         for seq in 0..=TREES as u64 {
             gathered.event(AgentId::new(), seq, AgentId::new(), false);
         }
-        assert_eq!(gathered.take(), Some((None, vec![])));
+        assert_eq!(gathered.take().unwrap().trees, None);
         gathered.server(ServerNews::Kinds);
         gathered.server(ServerNews::Kinds);
-        assert_eq!(gathered.take(), Some((Some(vec![]), vec![ServerNews::Kinds])));
+        gathered.documents();
+        let news = gathered.take().unwrap();
+        assert_eq!((news.trees, news.server, news.documents), (Some(vec![]), vec![ServerNews::Kinds], true));
     }
 }

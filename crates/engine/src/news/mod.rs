@@ -38,6 +38,9 @@ pub struct News {
     pub trees: Option<Vec<TreeNews>>,
     /// What changed in the server itself.
     pub server: Vec<ServerNews>,
+    /// Whether the owner, or a program in its name, changed projects or documents. Changes by agents are news of their
+    /// trees.
+    pub documents: bool,
     /// How many of the owner's questions are open; a hundred and more are counted up to two hundred.
     pub open_questions: u32,
     encoded: OnceLock<Box<[u8]>>,
@@ -48,7 +51,7 @@ pub struct News {
 pub struct TreeNews {
     /// Its root.
     pub root: AgentId,
-    /// The number of its last event.
+    /// The number of its last event; 0 if none is new, as when a message has come that nobody has read yet.
     pub seq: u64,
     /// The agents that they are about; none if they are many or unknown.
     pub agents: Option<Vec<AgentId>>,
@@ -162,6 +165,22 @@ impl NewsDesk {
         self.shared.hinted.notify_one();
     }
 
+    /// Tells those who follow this owner that projects or documents changed.
+    pub(crate) fn documents(&self, owner: &Owner) {
+        if let Some(followed) = locked(&self.shared.owners).get_mut(owner) {
+            followed.gathered.documents();
+            self.shared.hinted.notify_one();
+        }
+    }
+
+    /// Tells those who follow this owner that an agent has something new to read.
+    pub(crate) fn unread(&self, owner: &Owner, root: AgentId, agent: AgentId) {
+        if let Some(followed) = locked(&self.shared.owners).get_mut(owner) {
+            followed.gathered.event(root, 0, agent, false);
+            self.shared.hinted.notify_one();
+        }
+    }
+
     /// Another node has news. Whose they are would have to be read: all read again what they show.
     pub(crate) fn hint(&self) {
         self.shared.lose();
@@ -252,10 +271,9 @@ impl Shared {
             }
         }
         for followed in locked(&self.owners).values_mut() {
-            if let Some((trees, server)) = followed.gathered.take() {
-                let open_questions = followed.open_questions;
-                let news = News { trees, server, open_questions, encoded: OnceLock::new() };
-                let _ = followed.news.send(Arc::new(news));
+            if let Some(news) = followed.gathered.take() {
+                let _ =
+                    followed.news.send(Arc::new(News { open_questions: followed.open_questions, ..news }));
             }
         }
     }

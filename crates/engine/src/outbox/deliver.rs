@@ -6,12 +6,13 @@ use std::{sync::Arc, time::Duration};
 use entourage_store::{Commit, Error as StoreError, Expect, RecordFilter, Write};
 use entourage_types::{Delivery, DeliveryId, DeliveryStatus, Scope, Time};
 
-use super::{Hint, Receiver, Transport, Undelivered, backoff};
+use super::{Receiver, Transport, Undelivered, backoff};
 use crate::{
     Engine, Error, Result,
     due::{Limits, Next, Page, Work, Worker, rows},
     metrics,
     pages::pages,
+    signals::DeliveryHint,
     with_timeout::with_timeout,
 };
 
@@ -32,10 +33,14 @@ impl Work for Deliveries {
     type Key = DeliveryId;
     type Lane = String;
     type Cursor = String;
-    type Hint = Hint;
+    type Hint = DeliveryHint;
     type Outcome = Result<Option<Time>>;
 
-    const HORIZON: Duration = Duration::from_secs(5 * 60);
+    fn horizon(&self) -> Duration {
+        // Other nodes write deliveries, too, and what they say of them may be lost.
+        let is_shared = self.engine.inner.signals.poll_interval().is_some();
+        if is_shared { AGAIN } else { Duration::from_secs(5 * 60) }
+    }
 
     fn limits(&self) -> Limits {
         Limits { in_all: usize::MAX, per_lane: 4 }
@@ -56,11 +61,16 @@ impl Work for Deliveries {
         AGAIN
     }
 
-    fn on_hint(&self, hint: &Hint, _: Time, mut put: impl FnMut(DeliveryId, &String, Time)) {
+    fn on_hint(&self, hint: &DeliveryHint, _: Time, mut put: impl FnMut(DeliveryId, &String, Time)) {
         put(hint.id, &hint.receiver, hint.due);
     }
 
-    fn start(&self, id: DeliveryId, _: Time) -> impl Future<Output = Self::Outcome> + Send + 'static {
+    fn start(
+        &self,
+        id: DeliveryId,
+        _: &String,
+        _: Time,
+    ) -> impl Future<Output = Self::Outcome> + Send + 'static {
         let (engine, transport) = (self.engine.clone(), Arc::clone(&self.transport));
         async move { engine.attempt(id, &*transport).await }
     }
@@ -92,6 +102,10 @@ impl Engine {
     async fn attempt(&self, id: DeliveryId, transport: &dyn Transport) -> Result<Option<Time>> {
         // A delivery whose outcome cannot be recorded would be repeated again and again.
         self.store().ready().await?;
+        if !self.inner.signals.holds_lease() {
+            // Another node may make the deliveries by now.
+            return Ok(Some(self.now() + AGAIN));
+        }
         let Some((mut delivery, version)) = self.pending_delivery(id).await? else { return Ok(None) };
         if delivery.due > self.now() {
             return Ok(Some(delivery.due));

@@ -6,7 +6,10 @@ mod backoff;
 mod deliver;
 mod transport;
 
-use std::sync::Arc;
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use async_trait::async_trait;
 use entourage_store::{Commit, Committed, Result, Store, StoreLayer, Write};
@@ -16,6 +19,8 @@ use entourage_types::{
 use tokio::sync::broadcast;
 
 pub use transport::{Transport, Undelivered};
+
+use crate::signals::{DeliveryHint, NodeSignal, Signals};
 
 pub(crate) use deliver::each;
 
@@ -33,18 +38,18 @@ pub struct Receiver {
 
 /// The receivers, and the hints for the loop that delivers. Clones are the same outbox; one without receivers
 /// costs nothing.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Outbox {
     receivers: Arc<[Receiver]>,
-    hints: broadcast::Sender<Hint>,
+    hints: broadcast::Sender<DeliveryHint>,
+    /// What tells the other nodes, of which one makes the deliveries of all.
+    signals: Arc<OnceLock<Arc<dyn Signals>>>,
 }
 
-/// A hint that there is a delivery for a receiver.
-#[derive(Debug, Clone)]
-pub(crate) struct Hint {
-    receiver: String,
-    due: Time,
-    id: DeliveryId,
+impl fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbox").field("receivers", &self.receivers).finish_non_exhaustive()
+    }
 }
 
 impl Default for Outbox {
@@ -60,7 +65,8 @@ impl Outbox {
     /// An outbox for these receivers.
     #[must_use]
     pub fn new(receivers: impl IntoIterator<Item = Receiver>) -> Self {
-        Self { receivers: receivers.into_iter().collect(), hints: broadcast::Sender::new(Self::HINTS) }
+        let hints = broadcast::Sender::new(Self::HINTS);
+        Self { receivers: receivers.into_iter().collect(), hints, signals: Arc::default() }
     }
 
     /// The receivers.
@@ -69,11 +75,26 @@ impl Outbox {
         &self.receivers
     }
 
+    /// Tells the other nodes by these signals from here on.
+    pub(crate) fn tell_by(&self, signals: &Arc<dyn Signals>) {
+        // A clone in a second engine of this process tells by the first one's.
+        let _ = self.signals.set(Arc::clone(signals));
+    }
+
     pub(crate) fn hint(&self, delivery: &Delivery) {
         let Delivery { receiver, due, id, .. } = delivery;
+        let hint = DeliveryHint { receiver: receiver.clone(), due: *due, id: *id };
+        if let Some(signals) = self.signals.get() {
+            signals.broadcast(NodeSignal::Delivery(hint.clone()));
+        }
+        self.hear(hint);
+    }
+
+    /// Takes note of a delivery, which perhaps another node has written.
+    pub(crate) fn hear(&self, hint: DeliveryHint) {
         // The send fails if nothing delivers at the moment: the next loop that delivers begins by reading the
         // store.
-        let _ = self.hints.send(Hint { receiver: receiver.clone(), due: *due, id: *id });
+        let _ = self.hints.send(hint);
     }
 
     /// The deliveries that a commit causes, one per receiver and occasion.

@@ -43,7 +43,9 @@ impl Work for Saves {
     /// Whether there is more to save of the thread.
     type Outcome = Result<bool, ThreadStoreError>;
 
-    const HORIZON: Duration = Duration::from_secs(5 * 60);
+    fn horizon(&self) -> Duration {
+        Duration::from_secs(5 * 60)
+    }
 
     fn limits(&self) -> Limits {
         Limits { in_all: 8, per_lane: usize::MAX }
@@ -69,7 +71,12 @@ impl Work for Saves {
         joined.for_each(|event| put(event.agent, &(), self.due(event.agent, now)));
     }
 
-    fn start(&self, agent: AgentId, _: Time) -> impl Future<Output = Self::Outcome> + Send + 'static {
+    fn start(
+        &self,
+        agent: AgentId,
+        (): &(),
+        _: Time,
+    ) -> impl Future<Output = Self::Outcome> + Send + 'static {
         let (engine, thread_store) = (self.engine.clone(), Arc::clone(&self.thread_store));
         async move { engine.save_next(&*thread_store, agent).await }
     }

@@ -49,7 +49,56 @@ impl Subject for EmbeddedSubject {
     }
 }
 
-dispatcher_conformance!(EmbeddedSubject::new());
+dispatcher_conformance!(Some(EmbeddedSubject::new()));
+
+/// The dispatcher of one of several nodes, which each start makes another one.
+mod shared {
+    use entourage_engine::{LocalSignals, dispatch::Shared};
+    use entourage_store::{MemoryNodes, MemoryStore};
+    use tokio::sync::broadcast;
+
+    use super::*;
+
+    struct SharedSubject {
+        store: MemoryStore,
+        nodes: MemoryNodes,
+        clock: FakeClock,
+    }
+
+    impl SharedSubject {
+        fn new() -> Self {
+            let (store, clock) = (MemoryStore::default(), FakeClock::default());
+            let its_clock = clock.clone();
+            Self { nodes: MemoryNodes::new(store.clone(), move || its_clock.now()), store, clock }
+        }
+    }
+
+    impl Subject for SharedSubject {
+        fn store(&self) -> Arc<dyn Store> {
+            Arc::new(self.store.clone())
+        }
+
+        fn clock(&self) -> Arc<dyn Clock> {
+            Arc::new(self.clock.clone())
+        }
+
+        fn pass(&self, time: Duration) {
+            self.clock.advance(time);
+        }
+
+        fn dispatcher(&self, concurrency: usize) -> Arc<dyn Dispatcher> {
+            let settings = Settings { concurrency, give_up_after: 3, ..Settings::default() };
+            let (node, woken) = (Arc::new(self.nodes.another()), broadcast::Sender::new(Shared::HANDED_OVER));
+            Arc::new(Shared::new(settings, node, Arc::new(LocalSignals), woken))
+        }
+
+        fn crowd(&self) -> usize {
+            500
+        }
+    }
+
+    dispatcher_conformance!(Some(SharedSubject::new()));
+}
 
 /// However much one owner has to do, there is a place for another's agent.
 #[tokio::test]

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use entourage_engine::{Client, Engine, Kinds, NewAgent, News, NewsFeed, NodeSignal, ServerNews};
+use entourage_engine::{
+    Client, Engine, Kinds, NewAgent, NewProject, News, NewsFeed, NodeSignal, ServerNews, TreeNews,
+};
 use entourage_llm::{Script, ScriptedModel};
 use entourage_store::{Commit, MemoryStore, Store, Write};
 use entourage_testkit::FakeClock;
@@ -122,6 +124,35 @@ async fn more_hints_than_wait_for_the_engine_say_to_read_everything_again() {
         engine.store().commit(commit).now_or_never().expect("a store in memory commits at once").unwrap();
     }
     assert_eq!(roots(&*next(&mut feed, &clock).await), None, "more hints wait than {HINTS}");
+}
+
+/// No event of a tree tells of what people do with documents.
+/// No event of the tree says so before the agent reads it.
+#[tokio::test]
+async fn an_owner_hears_of_a_message_that_waits_to_be_read() {
+    let (engine, clock) = alone();
+    let client = engine.client(Owner::local());
+    let root = create(&client).await;
+    let mut feed = client.news().await.unwrap();
+    client.send(root, "Hello.", None).await.unwrap();
+    let news = next(&mut feed, &clock).await;
+    let hint = TreeNews { root, seq: 0, agents: Some(vec![root]) };
+    assert_eq!(news.trees, Some(vec![hint]));
+}
+
+#[tokio::test]
+async fn an_owner_hears_of_documents_that_changed_here_or_at_another_node() {
+    let (engine, clock) = alone();
+    let client = engine.client(Owner::local());
+    let (mut feed, mut others) =
+        (client.news().await.unwrap(), engine.client(Owner::new("else")).news().await.unwrap());
+    let new = NewProject { name: "Rome".into(), ..NewProject::default() };
+    client.create_project(new).await.unwrap();
+    let news = next(&mut feed, &clock).await;
+    assert_eq!((news.documents, roots(&news)), (true, Some(Vec::new())));
+    engine.on_signal(NodeSignal::Documents(Owner::local()));
+    assert!(next(&mut feed, &clock).await.documents);
+    assert!(others.next().now_or_never().is_none(), "they are nobody else's");
 }
 
 /// Kinds are of all owners.

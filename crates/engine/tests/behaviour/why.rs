@@ -16,9 +16,10 @@ use entourage_llm::{
 use entourage_store::{Commit, Layered, MemoryStore, Page, Result as StoreResult, Store, StoreLayer, Write};
 use entourage_testkit::{FakeClock, HeldModel, World, quiet};
 use entourage_types::{
-    About, Action, Agent, Author, CallId, GoalStatus, Intervention, InterventionId, InterventionStatus,
-    OnEnd, OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus, Recurrence, Retry, Run,
-    RunId, Status, Step, StepKey, StepState, StopReason, Task, TaskId, Time, Trigger, Usage, Wait, WaitingOn,
+    About, Action, Agent, AgentId, Author, CallId, GoalStatus, Intervention, InterventionId,
+    InterventionStatus, OnEnd, OpenQuestion, Owner, Post, PostBody, Question, QuestionId, QuestionStatus,
+    Recurrence, Retry, Run, RunId, Status, Step, StepKey, StepState, StopReason, Task, TaskId, TaskResult,
+    Time, Trigger, Usage, Wait, WaitingOn,
 };
 
 use serde_json::{Value, json};
@@ -74,8 +75,9 @@ impl Rows {
         Agent::root(Owner::local(), "researcher", title, self.now)
     }
 
-    /// Stores an agent that waits on this, with the step that it waits in.
-    pub(crate) async fn waits(&self, agent: &Agent, on: WaitingOn, state: Option<StepState>) {
+    /// Stores an agent that waits on this, with the step that it waits in. Returns the call of that step.
+    pub(crate) async fn waits(&self, agent: &Agent, on: WaitingOn, state: Option<StepState>) -> CallId {
+        let call = CallId::new();
         self.write(vec![Write::NewAgent(agent.clone())]).await;
         let store = self.engine.store();
         let claimed = store.claim(agent.id, 0).await.unwrap().unwrap().agent;
@@ -83,10 +85,11 @@ impl Rows {
         let mut commit = Commit::fenced(&row, self.now).write(Write::Agent(row.clone()));
         if let Some(state) = state {
             let run = self.run(agent, on);
-            let step = self.step(run.id, state);
+            let step = self.step(run.id, call, state);
             commit = commit.write(Write::Run(run)).write(Write::Step(step));
         }
         store.commit(commit).await.unwrap();
+        call
     }
 
     /// Stores an agent in this status.
@@ -120,12 +123,8 @@ impl Rows {
         }
     }
 
-    fn step(&self, run: RunId, state: StepState) -> Step {
-        let key = if matches!(state, StepState::Retry(_)) {
-            StepKey::Model(1)
-        } else {
-            StepKey::Tool(CallId::new())
-        };
+    fn step(&self, run: RunId, call: CallId, state: StepState) -> Step {
+        let key = if matches!(state, StepState::Retry(_)) { StepKey::Model(1) } else { StepKey::Tool(call) };
         Step {
             run,
             key,
@@ -159,7 +158,7 @@ impl Rows {
             let claimed = self.engine.store().claim(agent.id, 0).await.unwrap().unwrap().agent;
             let row = Agent { status: Status::Waiting, waiting_on: Some(WaitingOn::Agent), ..claimed };
             let run = self.run(agent, WaitingOn::Agent);
-            let step = self.step(run.id, open(Wait::Task { task: task.id, existing: None }));
+            let step = self.step(run.id, CallId::new(), open(Wait::Task { task: task.id, existing: None }));
             let commit =
                 Commit::fenced(&row, self.now).write(Write::Agent(row.clone())).write(Write::Run(run));
             let commit = commit.write(Write::Step(step)).write(Write::record(&task).unwrap());
@@ -304,7 +303,7 @@ async fn an_agent_that_waits_goes_on_with_an_answer_and_not_with_a_message() {
     let rows = Rows::new();
     let agent = rows.agent("asks");
     let question = rows.question(&agent);
-    rows.waits(&agent, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
+    let call = rows.waits(&agent, WaitingOn::User, Some(open(Wait::Question(asked(question.id))))).await;
     rows.write(vec![Write::record(&question).unwrap()]).await;
     let said = PostBody::Message {
         from: Author::User,
@@ -316,9 +315,32 @@ async fn an_agent_that_waits_goes_on_with_an_answer_and_not_with_a_message() {
     rows.write(vec![Write::Post(Post::new(agent.id, rows.now, said))]).await;
     assert!(matches!(rows.cause(&agent).await, Cause::Question { .. }));
     let answer = entourage_types::Answer::Declined;
-    let answered = PostBody::Answer { question: question.id, call: question.call, answer };
+    let answered = PostBody::Answer { question: question.id, call, answer };
     rows.write(vec![Write::Post(Post::new(agent.id, rows.now, answered))]).await;
     assert_eq!(rows.cause(&agent).await, Cause::Process);
+}
+
+#[tokio::test]
+async fn a_result_ends_the_wait_of_its_own_call_and_no_other() {
+    let rows = Rows::new();
+    let (sleeps, delegates, worker) = (rows.agent("sleeps"), rows.agent("delegates"), AgentId::new());
+    let ended = |call| PostBody::Done {
+        task: TaskId::new(),
+        call,
+        from: worker,
+        kind: "researcher".into(),
+        result: TaskResult::Text("done".into()),
+    };
+    let due = rows.now + Duration::from_secs(3600);
+    rows.waits(&sleeps, WaitingOn::Timer, Some(open(Wait::Until { until: due }))).await;
+    rows.write(vec![Write::Post(Post::new(sleeps.id, rows.now, ended(CallId::new())))]).await;
+    assert_eq!(rows.cause(&sleeps).await, Cause::Timer { due });
+    let why = rows.engine.client(Owner::local()).why(sleeps.id).await.unwrap();
+    assert_eq!((why.text(), why.unread()), (format!("sleeps until {}", second(due)), ["result"].as_slice()));
+    let wait = open(Wait::Task { task: TaskId::new(), existing: None });
+    let call = rows.waits(&delegates, WaitingOn::Agent, Some(wait)).await;
+    rows.write(vec![Write::Post(Post::new(delegates.id, rows.now, ended(call)))]).await;
+    assert_eq!(rows.cause(&delegates).await, Cause::Process);
 }
 
 #[tokio::test]

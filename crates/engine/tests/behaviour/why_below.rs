@@ -74,3 +74,16 @@ async fn each_agent_below_costs_as_many_reads() {
     }
     assert_eq!(reads[2] - reads[1], reads[1] - reads[0], "{reads:?}");
 }
+
+/// However many agents of its tree are at work, who has none below is not said to have some.
+#[tokio::test]
+async fn an_agent_that_has_none_below_it_says_so_in_a_large_tree_too() {
+    let rows = Rows::new();
+    rows.engine.occupied(Some(Places { busy: 1, limit: 4, ready: 0 }));
+    let root = rows.agent("root");
+    let leaf = below(&rows, &root);
+    rows.write(vec![Write::NewAgent(root.clone()), Write::NewAgent(leaf.clone())]).await;
+    rows.write((0..1_001).flat_map(|_| begins(&rows, below(&rows, &root))).collect()).await;
+    let why = why(&rows, &leaf).await;
+    assert!(matches!(why.cause(), Cause::Rest { below: 0, more_below: false, .. }), "{why:?}");
+}

@@ -25,8 +25,9 @@ use super::{
 use crate::{
     Error, Result, Settings,
     closable::Closable,
-    compose::toolbox,
+    compose::{Place, toolbox},
     embedded::{AtWork, Kept, chosen_model, work},
+    settings::Cluster,
     subscriber::{NoReceivers, Subscriber, subscribed},
 };
 
@@ -39,6 +40,7 @@ pub struct AgencyBuilder {
     shared: String,
     model: Option<ModelChoice>,
     kept: Option<Kept>,
+    cluster: Option<Cluster>,
     clock: Arc<dyn Clock>,
     tools: ToolSettings,
     guardrails: Vec<Guardrail>,
@@ -57,6 +59,7 @@ impl AgencyBuilder {
             shared: String::new(),
             model: None,
             kept: None,
+            cluster: None,
             clock: Arc::new(SystemClock),
             tools: ToolSettings::default(),
             guardrails: Vec::new(),
@@ -102,6 +105,13 @@ impl AgencyBuilder {
     /// Keeps threads in a store of your own.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.kept = Some(Kept::Own(store));
+        self
+    }
+
+    /// Sets how this process is one of several, where the store is one that they share: they open the same agency, and its
+    /// agents work at any of them.
+    pub fn cluster(mut self, cluster: Cluster) -> Self {
+        self.cluster = Some(cluster);
         self
     }
 
@@ -155,7 +165,8 @@ impl AgencyBuilder {
     ///
     /// # Errors
     /// [`Error::Agency`] for mistakes in the chart, an unknown model or built-in tool, an agent that belongs
-    /// to another open agency, and when it is not set where threads are stored; [`Error::Subscriber`] for a subscriber
+    /// to another open agency, and when it is not set where threads are stored, neither here nor by `ENTOURAGE_STORE`;
+    /// [`Error::Cluster`] when it cannot join the processes that share its store; [`Error::Subscriber`] for a subscriber
     /// that cannot be one; [`Error::Store`] and [`Error::Model`] when those cannot be used. No model is called in these
     /// cases.
     pub async fn open(self) -> Result<Agency> {
@@ -167,14 +178,18 @@ impl AgencyBuilder {
             shared_instructions: self.shared.trim().to_owned(),
             file: String::new(),
         };
-        let Some(kept) = self.kept else {
+        let Some(kept) = self.kept.map_or_else(Kept::shared, |kept| Ok(Some(kept)))? else {
             return Err(Error::Agency(
-                "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`".into(),
+                "no place for threads is set: add `.in_memory()` or `.database(\"agency.db\")`, or set \
+                 ENTOURAGE_STORE to the address of a PostgreSQL database"
+                    .into(),
             ));
         };
+        let cluster = self.cluster.unwrap_or_else(|| kept.cluster());
+        let by_restate = kept.by_restate(&cluster)?;
         let delivers = !self.subscribers.is_empty();
         let (outbox, transport) = subscribed(self.subscribers, Outbox::default(), Arc::new(NoReceivers))?;
-        let closable = Arc::new(Closable::new(kept.open()?));
+        let closable = Arc::new(Closable::new(kept.open().await?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
         let default = chosen_model(self.model, || Settings::load(None, None)).await?;
         let mut own = BTreeMap::new();
@@ -201,10 +216,12 @@ impl AgencyBuilder {
         }
         let model: Arc<dyn Model> = Arc::new(AgencyModels { default, own });
         let stop = CancellationToken::new();
-        let mut engine = Engine::builder(Arc::clone(&store), model)
+        let place = Place::take(&*store, &cluster, dispatch::Settings::default(), by_restate).await?;
+        let mut engine = Engine::builder(store, model)
+            .signals(place.signals())
             .kinds(kinds)
             .tools(tools)
-            .clock(Arc::clone(&self.clock))
+            .clock(self.clock)
             .budgets(self.budgets)
             .outbox(outbox)
             .stopping(stop.clone());
@@ -231,9 +248,7 @@ impl AgencyBuilder {
         let home = Arc::new(AtWork { client, stop: stop.clone(), worker: Mutex::default(), store: closable });
         // Before any work starts: of two agencies that open with the same agent, only one succeeds.
         agents.iter().try_for_each(|agent| agent.move_in(&home))?;
-        let (dispatch, transport) = (dispatch::Settings::default(), delivers.then_some(transport));
-        *home.worker.lock().await =
-            Some(tokio::spawn(work(engine, store, self.clock, dispatch, stop, transport)));
+        *home.worker.lock().await = Some(tokio::spawn(work(engine, place, delivers.then_some(transport))));
         Ok(Agency { home, entry: self.entry, agents })
     }
 }

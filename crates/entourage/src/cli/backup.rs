@@ -38,7 +38,7 @@ pub(crate) struct Backup {
 
 impl Backup {
     pub(crate) async fn run(self, globals: &Globals) -> Result<Exit> {
-        let (database, tells) = (entourage::database(&globals.settings()?), !globals.json && !globals.quiet);
+        let (database, tells) = (entourage::database(&globals.settings()?)?, !globals.json && !globals.quiet);
         let mut last = Instant::now();
         let tell = move |copied: Copied| {
             if tells && last.elapsed() >= PROGRESS_INTERVAL {

@@ -191,7 +191,11 @@ fn does(cause: &Cause) -> &'static str {
         Cause::Timer { .. } => "sleeps",
         Cause::Process => describe::SUSPENDED,
         Cause::Rest { archived: true, .. } => "archived",
-        Cause::Work | Cause::Place { .. } | Cause::Task { .. } | Cause::Rest { below: 1.., .. } => "at work",
+        Cause::Work
+        | Cause::Elsewhere
+        | Cause::Place { .. }
+        | Cause::Task { .. }
+        | Cause::Rest { below: 1.., .. } => "at work",
         Cause::Crash { .. } | Cause::Rest { failed: Some(_), .. } => "failed",
         Cause::Rest { .. } => "at rest",
         Cause::Deleted => "deleted",

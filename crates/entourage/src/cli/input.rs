@@ -1,7 +1,7 @@
 //! Reads lines that a user types.
 
 use std::{
-    io::{self, BufRead, IsTerminal},
+    io::{self, BufRead, IsTerminal, Read},
     path::PathBuf,
 };
 
@@ -17,6 +17,14 @@ use super::{
 /// Whether a user can be asked, who sees the question and can type.
 pub(crate) fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal() && !is_in_background()
+}
+
+/// Reads the whole standard input, without the line break at its end.
+pub(crate) fn whole() -> io::Result<String> {
+    let mut text = String::new();
+    io::stdin().read_to_string(&mut text)?;
+    text.truncate(text.trim_end_matches(['\r', '\n']).len());
+    Ok(text)
 }
 
 /// Asks a user who can be asked whether to go on, which a line that begins with `y` does. Who cannot be asked wants it.

@@ -15,8 +15,14 @@ const VARIABLES: [&str; 2] = ["ENTOURAGE_LOG", "LOG_LEVEL"];
 /// messages too, and the engine removes the key from those before it shows them.
 ///
 /// The parsers of pages log each mistake in them, of which a page may have millions.
-const SILENT: &str = "genai=off,rmcp=off,html5ever=off,markup5ever=off,markup5ever_rcdom=off,dom_query=off,\
+///
+/// The clients of the database and of other processes log what they send: rows, and tokens.
+const SILENT: &str = "genai=off,tokio_postgres=info,tungstenite=info,rmcp=off,html5ever=off,markup5ever=off,markup5ever_rcdom=off,dom_query=off,\
                       dom_smoothie=off,htmd=off,selectors=off,cssparser=off";
+
+/// What says nothing that the program does not say itself, unless it is asked for by name: the SDK of Restate warns of
+/// each call that is to come again.
+const QUIET: &str = "restate_sdk=error";
 
 /// What is logged unless something else is set.
 fn usual(verbose: u8, serves: bool) -> &'static str {
@@ -37,13 +43,14 @@ pub(crate) fn start(globals: &Globals, serves: bool) -> Result<(), Failure> {
         (!value.trim().is_empty()).then_some((*name, value))
     });
     let filter = match &set {
-        Some((name, value)) if globals.verbose == 0 => EnvFilter::try_new(format!("{value},{SILENT}"))
-            .map_err(|error| {
+        Some((name, value)) if globals.verbose == 0 => {
+            EnvFilter::try_new(format!("{QUIET},{value},{SILENT}")).map_err(|error| {
                 Failure::usage(format!(
                     "{name}=`{value}` is no filter: {error}. Write a level such as `info`"
                 ))
-            })?,
-        _ => EnvFilter::new(format!("{usual},{SILENT}")),
+            })?
+        }
+        _ => EnvFilter::new(format!("{QUIET},{usual},{SILENT}")),
     };
     let json = globals.log_format == LogFormat::Json;
     let log = fmt().with_env_filter(filter).with_writer(move || out::Log { json });
@@ -79,13 +86,15 @@ mod tests {
         assert!(warned!(usual(1, false), "entourage_engine::watchdog"));
     }
 
-    /// A page may have millions of mistakes.
+    /// A page may have millions of mistakes, and a call of Restate may come again for hours.
     #[test]
-    fn warnings_of_the_html_parser_are_never_logged() {
+    fn warnings_of_the_html_parser_and_of_restates_sdk_are_not_logged() {
         for (verbose, serves) in [(0, false), (0, true), (1, true), (2, false)] {
-            let filter = format!("{},{SILENT}", usual(verbose, serves));
+            let filter = format!("{QUIET},{},{SILENT}", usual(verbose, serves));
+            assert!(!warned!(&filter, "restate_sdk::endpoint"));
             assert!(!warned!(&filter, "html5ever::tree_builder"));
             assert!(!warned!(&filter, "html5ever::tokenizer"));
         }
+        assert!(warned!(&format!("{QUIET},info,restate_sdk=warn,{SILENT}"), "restate_sdk::endpoint"));
     }
 }

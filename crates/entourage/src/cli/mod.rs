@@ -36,6 +36,7 @@ mod logs;
 mod mcp;
 mod migrate;
 mod models;
+mod move_to;
 mod open;
 mod openapi;
 mod out;
@@ -171,6 +172,7 @@ enum Command {
     Backup(backup::Backup),
     Prune(prune::Prune),
     Migrate(migrate::Migrate),
+    Move(move_to::Move),
     Completions(completions::Completions),
     Openapi(openapi::Openapi),
     Settings(settings::Settings),
@@ -265,6 +267,7 @@ async fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Backup(backup) => backup.run(&globals).await,
         Command::Prune(prune) => prune.run(&globals).await,
         Command::Migrate(migrate) => migrate.run(&globals).await,
+        Command::Move(move_to) => move_to.run(&globals).await,
         Command::Completions(completions) => completions.run(),
         Command::Openapi(openapi) => openapi.run(),
         Command::Settings(settings) => settings.run(&globals),

@@ -328,14 +328,13 @@ impl Run {
 
     /// Stops waiting for the agents, and shows how to come back to them.
     async fn leave(&self, globals: &Globals, backend: &Backend, root: AgentId, agent: AgentId) {
-        if !globals.quiet && !backend.is_at_work(Some(root)) {
+        let goes_on = backend.is_at_work(Some(root));
+        if !globals.quiet && !goes_on {
             out::note(out::stderr().dim("stopping; Ctrl-C again ends at once"));
         }
-        let resume = self.resume_command(globals, agent);
-        match backend.leave().await {
-            OnExit::Suspended => out::note(format!("suspended; continue with: {resume}")),
-            OnExit::AtWork => out::note(format!("it continues in another process; follow it with: {resume}")),
-        }
+        let at_work = backend.leave().await == OnExit::AtWork || goes_on;
+        let told = if at_work { "it continues in another process; follow it" } else { "suspended; continue" };
+        out::note(format!("{told} with: {}", self.resume_command(globals, agent)));
     }
 
     fn resume_command(&self, globals: &Globals, root: AgentId) -> String {
@@ -348,8 +347,9 @@ impl Run {
 
 /// Shows a new user what to try next, after a run of the rehearsal.
 fn next_steps(globals: &Globals, root: AgentId, settings: &entourage::Settings) {
-    let (again, database) = (globals.again(), entourage::database(settings).place());
-    out::note(format!("Every step is on disk, and so are notes: {database}. Try next:"));
+    let (again, database) = (globals.again(), entourage::database(settings));
+    let place = database.map(|database| format!(": {}", database.place())).unwrap_or_default();
+    out::note(format!("Every step is on disk, and so are notes{place}. Try next:"));
     out::note(format!("  entourage tree {root}{again}     the agents and who started them"));
     out::note(format!("  entourage tail {root}{again}     every step, in order"));
     out::note(format!("  entourage doctor{again}     how to set up a real model"));

@@ -1,7 +1,5 @@
 //! `entourage secrets`: what MCP servers are given, and the keys that seal it.
 
-use std::io::{self, Read};
-
 use clap::{Args, Subcommand};
 use entourage_api::SetSecret;
 use entourage_engine::new_secret_key;
@@ -126,7 +124,7 @@ async fn set(globals: &Globals, name: &SecretName) -> Result<()> {
     let backend = backend::connect(globals, &globals.settings()?, Purpose::Write).await?;
     let value = match input::is_interactive() {
         true => rpassword::prompt_password(format!("value of `{name}` (not shown): ")),
-        false => read(),
+        false => input::whole(),
     };
     let value = value.map_err(|error| Failure::failed(format!("the value cannot be read: {error}")))?;
     let secret = backend.set_secret(name, &SetSecret { value }).await?;
@@ -138,12 +136,4 @@ async fn set(globals: &Globals, name: &SecretName) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Reads the whole standard input, without the line break at its end.
-fn read() -> io::Result<String> {
-    let mut value = String::new();
-    io::stdin().read_to_string(&mut value)?;
-    value.truncate(value.trim_end_matches(['\r', '\n']).len());
-    Ok(value)
 }

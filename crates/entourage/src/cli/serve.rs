@@ -6,7 +6,9 @@ use clap::Args;
 use entourage::Entourage;
 use entourage_engine::kinds::Severity;
 use entourage_server::{Auth, Error, Settings};
+use entourage_types::NodeRole;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::{
     backend::{Result, Running},
@@ -24,6 +26,8 @@ Examples:
   entourage serve --bind 127.0.0.1:0       on any free port; the other commands find it
   ENTOURAGE_SERVER__AUTH__JWT__ALGORITHM=HS256 ENTOURAGE_SERVER__AUTH__JWT__KEY=… \\
     entourage serve --bind 0.0.0.0:4180    for others, who need a token (`entourage token`)
+  ENTOURAGE_STORE=postgres://user@host/database \\
+    entourage serve --role worker          more agents at work, beside others that share the database
 
 The console is at /console, for a browser (`entourage open`); /openapi.json describes the API. Ctrl-C or SIGTERM ends the server; agents continue at its next start. SIGHUP \
 makes it read the kinds again, as `entourage kinds reload` does.";
@@ -35,6 +39,10 @@ pub(crate) struct Serve {
     /// The address to listen at; any address other than loopback needs authentication
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     bind: Option<SocketAddr>,
+    /// What this process does, of several that share a database: `api` answers requests, `worker` works for agents, `all` does
+    /// both
+    #[arg(long, value_parser = role)]
+    role: Option<NodeRole>,
 }
 
 impl Serve {
@@ -43,6 +51,16 @@ impl Serve {
         if let Some(bind) = self.bind {
             settings.server.bind = bind;
             settings.note_option("server.bind", "--bind", &bind.to_string());
+        }
+        if let Some(role) = self.role {
+            settings.cluster.role = role;
+            settings.note_option("cluster.role", "--role", role.name());
+        }
+        if settings.cluster.role != NodeRole::All && settings.store.url.is_none() {
+            return Err(Failure::usage(format!(
+                "a process that is only `{}` shares its database with others: set ENTOURAGE_STORE=postgres://…, or leave the role out",
+                settings.cluster.role.name()
+            )));
         }
         let server = settings.server.clone();
         if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() {
@@ -58,6 +76,9 @@ impl Serve {
                 Severity::Mistake => tracing::warn!("{remark}; continuing without this file"),
                 Severity::Remark => tracing::info!("{remark}"),
             }
+        }
+        if !settings.cluster.role.answers() {
+            return only_work(globals, &settings, entourage, &shutdown).await;
         }
         let listener = entourage_server::bind(server.bind).await?;
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
@@ -100,6 +121,45 @@ impl Serve {
         agents.map_err(|error| Failure::failed(format!("the dispatcher crashed: {error}")))??;
         Ok(Exit::Done)
     }
+}
+
+/// Works for agents until it is told to end, and answers no requests.
+async fn only_work(
+    globals: &Globals,
+    settings: &entourage::Settings,
+    entourage: Entourage,
+    shutdown: &CancellationToken,
+) -> Result<Exit> {
+    hangup::reloads(entourage.engine.clone());
+    let address = entourage.listens_at().map(|address| address.to_string()).unwrap_or_default();
+    let database = entourage::database(settings)?.place();
+    if globals.json {
+        out::json(
+            &json!({ "role": "worker", "pid": std::process::id(), "nodes": address, "database": database }),
+        )?;
+    } else if !globals.quiet {
+        let paint = out::stdout();
+        out::result(text!["entourage works for agents in ", paint.bold(&database)])?;
+        out::result(format!("  nodes    {address} (for other processes of this database)"))?;
+        out::result(format!("  model    {} ({})", entourage.choice.default_model, entourage.choice.why))?;
+    }
+    let stopping = entourage.engine.stopping().clone();
+    let stop = async {
+        shutdown.cancelled().await;
+        stopping.cancel();
+        std::future::pending().await
+    };
+    tokio::select! {
+        ended = entourage.work() => ended?,
+        () = stop => {}
+    }
+    Ok(Exit::Done)
+}
+
+/// Parses a role as users type it.
+fn role(given: &str) -> Result<NodeRole, String> {
+    let wanted = || format!("give one of {}", NodeRole::ALL.map(NodeRole::name).join(", "));
+    NodeRole::ALL.into_iter().find(|role| role.name() == given).ok_or_else(wanted)
 }
 
 /// Parses an address as users type it.

@@ -68,7 +68,6 @@ impl Tree {
                 let paused: Vec<AgentId> = agents.iter().filter(is_paused).map(|agent| agent.id).collect();
                 intervene::note_paused(&paused, globals);
             }
-            // This command holds the database, so no other process works on it.
             if !is_at_work && !globals.quiet && backend.has_work(root).await? {
                 let again = globals.again();
                 out::note(format!(

@@ -107,6 +107,7 @@ fn on(cause: &Cause) -> &'static str {
         Cause::Task { .. } => "waits for another agent",
         Cause::Pause { .. } => "paused",
         Cause::Place { .. } => "waits for a place",
+        Cause::Elsewhere => "about to go on",
         Cause::Process => "suspended",
         Cause::Crash { .. } => "ended its process",
         Cause::Work => "at work",
@@ -188,6 +189,7 @@ fn what_ends(why: &Reason, over: Amount, again: &str) -> Option<String> {
                 .to_owned()
         }
         Cause::Pause { .. } => format!("go on with: entourage resume {agent}{again}"),
+        Cause::Elsewhere => format!("if it does not, see: entourage doctor{again}"),
         Cause::Process => format!("go on with: entourage run --resume {agent}{again}"),
         Cause::Crash { .. } => format!("end its run with: entourage stop {agent}{again}"),
         Cause::Nothing => format!("repair it with: entourage jobs run{again}"),

@@ -2,12 +2,23 @@
 
 use std::{path::Path, sync::Arc};
 
-use entourage_engine::Engine;
+use entourage_engine::{Builder, Engine};
 use entourage_llm::Rehearsal;
 use entourage_store::{Database, MemoryStore, Store, database::Migrated};
 use entourage_store_sqlite::{Durability, SqliteFile};
 
-use super::{kinds::loaded_kinds, secrets::secret_keys, tools::tool_settings, webhooks::outbox};
+#[cfg(feature = "postgres")]
+use secrecy::ExposeSecret;
+use secrecy::SecretString;
+
+use super::{
+    by_restate,
+    cluster::{Cluster, Part},
+    kinds::loaded_kinds,
+    secrets::secret_keys,
+    tools::tool_settings,
+    webhooks::outbox,
+};
 use crate::{
     Error, Result, Settings,
     connect::{named_once, with_servers},
@@ -18,9 +29,42 @@ use crate::{
 const DATABASE: &str = "entourage.db";
 
 /// The database of these settings, which need not exist yet.
-#[must_use]
-pub fn database(settings: &Settings) -> Arc<dyn Database> {
-    Arc::new(SqliteFile::new(settings.data.join(DATABASE), store_settings(&settings.store)))
+///
+/// # Errors
+/// [`Error::Settings`] for an address that is none.
+pub fn database(settings: &Settings) -> Result<Arc<dyn Database>> {
+    Ok(match &settings.store.url {
+        Some(url) => shared_database(url, &settings.store)?,
+        None => Arc::new(SqliteFile::new(settings.data.join(DATABASE), store_settings(&settings.store))),
+    })
+}
+
+/// The database that several processes share.
+#[cfg(feature = "postgres")]
+fn shared_database(url: &SecretString, set: &settings::Store) -> Result<Arc<dyn Database>> {
+    use entourage_store_postgres::{Durability, PostgresDatabase};
+
+    let durability = match set.durability {
+        settings::Durability::Full => Durability::Full,
+        settings::Durability::Normal => Durability::Normal,
+    };
+    let opened = entourage_store_postgres::Settings { durability, ..Default::default() };
+    let database = PostgresDatabase::new(url.expose_secret(), opened);
+    Ok(Arc::new(database.map_err(|error| Error::Settings {
+        place: "store.url, or the variable ENTOURAGE_STORE".to_owned(),
+        why: error.to_string(),
+    })?))
+}
+
+/// A build without the feature `postgres` has none.
+#[cfg(not(feature = "postgres"))]
+fn shared_database(_: &SecretString, _: &settings::Store) -> Result<Arc<dyn Database>> {
+    Err(Error::Settings {
+        place: "store.url, or the variable ENTOURAGE_STORE".to_owned(),
+        why: "this program was built without PostgreSQL. Build it with the feature `postgres` of entourage, or take the \
+              setting out"
+            .into(),
+    })
 }
 
 /// Whether the data directory has a database, or a remainder of one.
@@ -28,7 +72,7 @@ pub fn database(settings: &Settings) -> Arc<dyn Database> {
 /// # Errors
 /// When that cannot be found out.
 pub async fn is_begun(settings: &Settings) -> Result<bool> {
-    Ok(database(settings).is_begun().await?)
+    Ok(database(settings)?.is_begun().await?)
 }
 
 /// Migrates the database of these settings to this program's version.
@@ -37,13 +81,13 @@ pub async fn is_begun(settings: &Settings) -> Result<bool> {
 /// When it cannot be opened; it then has its old version, or one in between.
 pub async fn migrate(settings: &Settings) -> Result<Migrated> {
     make_directory(&settings.data)?;
-    Ok(database(settings).migrate().await?)
+    Ok(database(settings)?.migrate().await?)
 }
 
 /// Opens the database, and creates it if there is none.
 pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
     make_directory(&settings.data)?;
-    Ok(database(settings).open().await?)
+    Ok(database(settings)?.open().await?)
 }
 
 /// An engine to read and write rows: no agent runs in it, and it has no model and no tools.
@@ -51,7 +95,27 @@ pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
 /// # Errors
 /// When the database or the kinds cannot be read.
 pub async fn look(settings: &Settings) -> Result<Engine> {
-    looked_at(settings, open(settings).await?)
+    let store = open(settings).await?;
+    let store = match by_restate(settings, &settings.cluster) {
+        Ok(Some(by_restate)) => by_restate.handing_over(store),
+        // Who looks can also do so where Restate cannot be used.
+        Ok(None) | Err(_) => store,
+    };
+    let builder = looked_at(settings, Arc::clone(&store))?;
+    let Some(cluster) = joined(&store, settings).await? else { return Ok(builder.build()) };
+    let engine = builder.signals(cluster.signals()).build();
+    let (linked, at) = (engine.clone(), cluster);
+    // The other nodes hear of what is done through this engine for as long as the program runs.
+    tokio::spawn(async move { at.run(linked).await });
+    Ok(engine)
+}
+
+/// Joins the nodes that share the store, if others can, as one at which no agent works.
+async fn joined(store: &Arc<dyn Store>, settings: &Settings) -> Result<Option<Cluster>> {
+    match store.nodes() {
+        Some(nodes) => Ok(Some(Cluster::join(nodes, &settings.cluster, Part::Looks).await?)),
+        None => Ok(None),
+    }
 }
 
 /// Like [`look`], but creates no database: if there is none yet, the engine is empty and keeps nothing.
@@ -71,22 +135,21 @@ pub async fn read_only(settings: &Settings) -> Result<Engine> {
     if !is_begun(settings).await? {
         return empty(settings);
     }
-    looked_at(settings, database(settings).open_to_read().await?)
+    Ok(looked_at(settings, database(settings)?.open_to_read().await?)?.build())
 }
 
 fn empty(settings: &Settings) -> Result<Engine> {
-    looked_at(settings, Arc::new(MemoryStore::default()))
+    Ok(looked_at(settings, Arc::new(MemoryStore::default()))?.build())
 }
 
-fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Engine> {
+fn looked_at(settings: &Settings, store: Arc<dyn Store>) -> Result<Builder> {
     let (kinds, _) = loaded_kinds(settings)?;
     let (outbox, _) = outbox(settings)?;
     let builder = Engine::builder(store, Arc::new(Rehearsal)).kinds(kinds).outbox(outbox);
     // For their switches and secrets: nothing is connected.
     let (servers, _) = named_once(tool_settings(settings).mcp);
     let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
-    let builder = builder.health(settings.health.into());
-    Ok(builder.budgets(settings.budget.clone().into()).build())
+    Ok(builder.health(settings.health.into()).budgets(settings.budget.clone().into()))
 }
 
 fn store_settings(set: &settings::Store) -> entourage_store_sqlite::Settings {

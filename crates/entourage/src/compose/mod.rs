@@ -1,18 +1,27 @@
 //! Builds an engine from its settings: the only module that knows every crate.
 
+mod cluster;
 mod database;
 mod kinds;
 mod model;
+#[cfg(feature = "postgres")]
+mod moving;
+mod neighbours;
 mod python;
+#[cfg(feature = "restate")]
+mod restate;
 mod secrets;
 mod tools;
+#[cfg(not(feature = "restate"))]
+mod unbuilt_restate;
 mod webhooks;
+mod work;
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use entourage_engine::{
     Engine, Pruned, Retention, Tracer, Transport,
-    dispatch::{self, Advance, Dispatcher, Embedded},
+    dispatch::{self, Advance},
     kinds::Finding,
     programs::Act,
 };
@@ -32,10 +41,17 @@ use crate::{
     telemetry::{self, Exporter},
 };
 
+use cluster::Cluster;
+
 pub use database::{database, is_begun, look, look_only, migrate, read_only};
 pub use kinds::{loaded_kinds, unchecked, unpriced};
 pub use model::{choice, choice_offline};
+#[cfg(feature = "postgres")]
+pub use moving::move_to_postgres;
+pub use neighbours::{Neighbour, Neighbours, neighbours};
 pub use python::toolbox;
+#[cfg(feature = "restate")]
+pub use restate::chosen_restate;
 pub use secrets::secret_keys;
 pub use tools::tool_settings;
 #[cfg(feature = "server")]
@@ -44,6 +60,11 @@ pub use webhooks::check_webhooks;
 use webhooks::outbox;
 
 pub(crate) use database::open as open_database;
+#[cfg(feature = "restate")]
+pub(crate) use restate::{ByRestate, by_restate};
+#[cfg(not(feature = "restate"))]
+pub(crate) use unbuilt_restate::{ByRestate, by_restate};
+pub(crate) use work::Place;
 
 /// How often old data is pruned.
 const FORGETTING: Duration = Duration::from_secs(60 * 60);
@@ -59,7 +80,7 @@ pub struct Entourage {
     pub remarks: Vec<Finding>,
     /// MCP servers whose settings cannot be used. Servers that cannot be connected are retried instead.
     pub problems: Vec<Problem>,
-    dispatcher: Arc<dyn Dispatcher>,
+    place: Place,
     retention: Retention,
     traces: Option<Arc<Exporter>>,
     transport: Arc<dyn Transport>,
@@ -93,7 +114,11 @@ impl Entourage {
         let traces = telemetry::exporter(&settings.telemetry, |name| std::env::var(name).ok())?;
         let (outbox, transport) = outbox(settings)?;
         let (outbox, transport) = subscribed(subscribers, outbox, transport)?;
+        let by_restate = by_restate(settings, &settings.cluster)?;
         let store = database::open(settings).await?;
+        let dispatch = dispatch_settings(settings);
+        let give_up_after = dispatch.give_up_after;
+        let place = Place::take(&*store, &settings.cluster, dispatch, by_restate).await?;
         let tools = tool_settings(settings);
         let (servers, problems) = named_once(tools.mcp.clone());
         let tracer = traces.clone().map(|traces| traces as Arc<dyn Tracer>);
@@ -101,12 +126,12 @@ impl Entourage {
         let files = settings.clone();
         let builder = with_servers(builder, &servers).secret_keys(secret_keys(settings)?);
         let builder = builder.kinds(loaded).kinds_from(Arc::new(move || kinds::read(&files)));
-        let dispatch = dispatch_settings(settings);
         let toolbox = toolbox(tools, settings.python_worker.as_deref());
-        let builder = builder.tools(toolbox).give_up_after(dispatch.give_up_after);
+        let builder = builder.tools(toolbox).give_up_after(give_up_after);
         let act = Arc::new(Act::new(settings.documents.acts_at_once));
         let builder = builder.program(ProgramName::ACT, act);
         let builder = builder.health(settings.health.into());
+        let builder = builder.signals(place.signals());
         let engine = builder.budgets(settings.budget.clone().into()).build();
         remarks.extend(engine.leave_out_unusable());
         let connecting = Arc::new(connect(&engine, servers));
@@ -116,12 +141,18 @@ impl Entourage {
             choice,
             remarks,
             problems,
-            dispatcher: Arc::new(Embedded::new(dispatch)),
+            place,
             retention,
             traces,
             transport,
             _connecting: connecting,
         })
+    }
+
+    /// Where this process listens for others that share its database; none if none can.
+    #[must_use]
+    pub fn listens_at(&self) -> Option<SocketAddr> {
+        self.place.cluster.as_ref().and_then(Cluster::listens_at)
     }
 
     /// Runs all agents until the engine is [stopping](Engine::stopping), and prunes data that is older than
@@ -142,14 +173,7 @@ impl Entourage {
     /// # Errors
     /// When the database cannot be read at all.
     pub async fn deliver(self, advance: Arc<dyn Advance>) -> Result<()> {
-        let (store, clock) = (Arc::clone(self.engine.store()), Arc::clone(self.engine.clock()));
-        let stop = self.engine.stopping().clone();
-        // The tasks end with this function, however it ends.
-        let mut beside = JoinSet::new();
-        let engine = self.engine.clone();
-        beside.spawn(async move { engine.deliver(self.transport).await });
-        beside.spawn(async move { self.engine.keep_up().await });
-        let ended = self.dispatcher.run(advance, store, clock, stop).await;
+        let ended = self.place.work(self.engine, advance, Some(self.transport)).await;
         if let Some(traces) = self.traces {
             traces.flush(LAST_TRACES).await;
         }

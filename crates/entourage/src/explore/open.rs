@@ -18,9 +18,10 @@ use crate::{
     Error, Result, Settings,
     agency::ModelChoice,
     closable::Closable,
-    compose::{dispatch_settings, loaded_kinds, open_database, secret_keys, tool_settings, toolbox},
+    compose::{Place, dispatch_settings, loaded_kinds, secret_keys, tool_settings, toolbox},
     connect::{connect, named_once, with_servers},
     embedded::{AtWork, Kept, chosen_model, work},
+    settings::Cluster,
 };
 
 /// The kind of its agents.
@@ -35,6 +36,7 @@ pub struct ExplorerBuilder {
     settings: Option<Settings>,
     directory: Option<PathBuf>,
     kept: Option<Kept>,
+    cluster: Option<Cluster>,
     model: Option<ModelChoice>,
     change: Option<Change>,
     own_tools: Vec<Arc<dyn Tool>>,
@@ -52,6 +54,7 @@ impl ExplorerBuilder {
             settings: None,
             directory: None,
             kept: None,
+            cluster: None,
             model: None,
             change: None,
             own_tools: Vec::new(),
@@ -92,6 +95,13 @@ impl ExplorerBuilder {
     /// Keeps everything in a store of your own.
     pub fn store(mut self, store: Arc<dyn Store>) -> Self {
         self.kept = Some(Kept::Own(store));
+        self
+    }
+
+    /// Sets how this process is one of several, where the store is one that they share: they open the same explorer, and
+    /// its agents work at any of them.
+    pub fn cluster(mut self, cluster: Cluster) -> Self {
+        self.cluster = Some(cluster);
         self
     }
 
@@ -150,9 +160,9 @@ impl ExplorerBuilder {
     }
 
     /// Sets what becomes of questions while no handler is set. By default they are declined at once where the database
-    /// is this program's own, because nobody else can answer them (S3-R088), and stay open in a data directory, where
-    /// `entourage answer` can answer them once the explorer is closed. While it is open, no other process uses the
-    /// database.
+    /// is this program's own, because nobody else can answer them (S3-R088). They stay open in a data directory, where
+    /// `entourage answer` can answer them once the explorer is closed, and in a database that processes share, where any of
+    /// them can: a question is put to the handlers of all, and the first answer counts.
     pub fn without_handler(mut self, otherwise: WithoutHandler) -> Self {
         self.otherwise = Some(otherwise);
         self
@@ -171,10 +181,6 @@ impl ExplorerBuilder {
             (None, None) => None,
         };
         let settings = settings.as_ref();
-        let otherwise = self.otherwise.unwrap_or(match (&self.kept, settings) {
-            (None, Some(_)) => WithoutHandler::KeepOpen,
-            _ => WithoutHandler::Decline,
-        });
         let (kinds, name) = kinds(settings, &self.own_tools, self.change)?;
         let model =
             chosen_model(self.model, || settings.cloned().map_or_else(|| Settings::load(None, None), Ok))
@@ -191,8 +197,19 @@ impl ExplorerBuilder {
         let tools = with_own(toolbox(tools, worker.as_deref()), self.own_tools)?;
         let budgets = self.budgets.or_else(|| settings.map(|settings| settings.budget.clone().into()));
         let dispatch = settings.map_or_else(dispatch::Settings::default, dispatch_settings);
-        let closable = Arc::new(Closable::new(store(self.kept, settings).await?));
+        let kept = kept(self.kept, settings)?;
+        let is_own = !kept.is_set();
+        let cluster = self.cluster.unwrap_or_else(|| kept.cluster());
+        let by_restate = kept.by_restate(&cluster)?;
+        let closable = Arc::new(Closable::new(kept.open().await?));
         let store: Arc<dyn Store> = Arc::clone(&closable) as _;
+        let give_up_after = dispatch.give_up_after;
+        let place = Place::take(&*store, &cluster, dispatch, by_restate).await?;
+        let is_shared = place.is_shared();
+        let otherwise = self.otherwise.unwrap_or(match is_own && !is_shared {
+            true => WithoutHandler::Decline,
+            false => WithoutHandler::KeepOpen,
+        });
         let stop = CancellationToken::new();
         let keys = settings.map(secret_keys).transpose()?.flatten();
         let engine = with_servers(Engine::builder(Arc::clone(&store), model), &servers)
@@ -201,7 +218,8 @@ impl ExplorerBuilder {
             .tools(tools)
             .clock(Arc::clone(&self.clock))
             .budgets(budgets.unwrap_or_default())
-            .give_up_after(dispatch.give_up_after)
+            .give_up_after(give_up_after)
+            .signals(place.signals())
             .stopping(stop.clone())
             .build();
         engine.check_kind(&*engine.kinds().named(&name)?).map_err(Error::Explorer)?;
@@ -216,14 +234,13 @@ impl ExplorerBuilder {
             handler: Arc::clone(&current),
             otherwise,
             stop: stop.clone(),
+            is_shared,
         };
         let home = AtWork { client, stop: stop.clone(), worker: Mutex::default(), store: closable };
         let connecting = connect(&engine, servers);
-        let clock = self.clock;
         *home.worker.lock().await = Some(tokio::spawn(async move {
             let _connecting: JoinSet<()> = connecting;
-            let asking = questions.follow(Arc::clone(&store));
-            tokio::join!(asking, work(engine, store, clock, dispatch, stop, None));
+            tokio::join!(questions.follow(store), work(engine, place, None));
         }));
         Ok(Explorer { home: Arc::new(home), handler: current, kind: name })
     }
@@ -257,14 +274,14 @@ fn with_own(mut tools: Toolbox, own: Vec<Arc<dyn Tool>>) -> Result<Toolbox> {
     Ok(tools)
 }
 
-/// The store that was chosen, or that of the settings.
-async fn store(kept: Option<Kept>, settings: Option<&Settings>) -> Result<Arc<dyn Store>> {
-    match (kept, settings) {
-        (Some(kept), _) => kept.open(),
-        (None, Some(settings)) => open_database(settings).await,
-        (None, None) => Err(Error::Explorer(
+/// The place that was chosen, or that of the settings.
+fn kept(chosen: Option<Kept>, settings: Option<&Settings>) -> Result<Kept> {
+    let set = || settings.map(|settings| Kept::Set(Box::new(settings.clone())));
+    match chosen.or_else(set).map_or_else(Kept::shared, |kept| Ok(Some(kept)))? {
+        Some(kept) => Ok(kept),
+        None => Err(Error::Explorer(
             "no place is set to keep everything: add `.in_memory()`, `.database(\"explorer.db\")` or \
-             `.directory(\"…\")`"
+             `.directory(\"…\")`, or set ENTOURAGE_STORE to the address of a PostgreSQL database"
                 .into(),
         )),
     }

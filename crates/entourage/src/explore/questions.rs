@@ -1,9 +1,9 @@
 //! Puts the open questions of the explorer's user to the handler: those that are asked, and those that were open before.
 //! The rows say which are open; events only say when to look.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, future, sync::Arc, time::Duration};
 
-use entourage_engine::{Client, Clock, Error as EngineError, Page, RecordFilter};
+use entourage_engine::{Client, Clock, Error as EngineError, NewsFeed, Page, RecordFilter};
 use entourage_store::{CommittedEvents, Store};
 use entourage_types::{Answer, Backoff, EventBody, Question, QuestionId, QuestionStatus};
 use tokio::{
@@ -24,6 +24,8 @@ pub(super) struct Questions {
     pub(super) handler: Arc<CurrentHandler>,
     pub(super) otherwise: WithoutHandler,
     pub(super) stop: CancellationToken,
+    /// Whether agents of other processes ask, too.
+    pub(super) is_shared: bool,
 }
 
 /// The questions that are being answered, each by a task of its own, so that none waits for another (S3-R090).
@@ -41,9 +43,12 @@ impl Questions {
         let mut events = store.changed();
         drop(store);
         let (mut in_progress, mut failures) = (InProgress::default(), 0);
-        let mut look = true;
+        let (mut look, mut elsewhere) = (true, None);
         loop {
             if look {
+                if self.is_shared && elsewhere.is_none() {
+                    elsewhere = self.client.news().await.ok();
+                }
                 match self.open().await {
                     Ok(open) => {
                         failures = 0;
@@ -66,6 +71,7 @@ impl Questions {
                     Err(RecvError::Lagged(_)) => look = true,
                     Err(RecvError::Closed) => return,
                 },
+                () = next(&mut elsewhere) => look = true,
                 Some(_) = in_progress.tasks.join_next() => in_progress.tidy(),
             }
         }
@@ -119,6 +125,16 @@ impl InProgress {
     fn tidy(&mut self) {
         self.asked.retain(|_, task| !task.is_finished());
     }
+}
+
+/// Waits for the next news; for ever if there are none to come.
+async fn next(news: &mut Option<NewsFeed>) {
+    if let Some(feed) = news
+        && feed.next().await.is_some()
+    {
+        return;
+    }
+    future::pending().await
 }
 
 /// Puts a question to the handler and answers it with what that returns. Without a handler it is declined.

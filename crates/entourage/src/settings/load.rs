@@ -12,7 +12,7 @@ use super::{
     message::without_value,
     mistake::in_file,
     paths, positive,
-    variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR},
+    variables::{self, CONFIG, DATA, MODEL, OWN, PREFIX, SEPARATOR, STORE},
 };
 use crate::{Error, Result};
 
@@ -57,6 +57,9 @@ impl Settings {
         let (path, must_exist) = file.map_or_else(|| (data.join(FILE), false), |file| (file, true));
         let text = read(&path, must_exist)?;
         let model = variables.remove(MODEL.0).map(|model| (MODEL.0.to_owned(), model));
+        if let Some(url) = variables.remove(STORE.0) {
+            variables.entry(STORE.1.to_owned()).or_insert(url);
+        }
         variables.retain(|name, _| OWN.iter().all(|(own, _)| own != name));
         for (name, value) in variables::stood_for(&text, &others) {
             variables.entry(name.to_owned()).or_insert_with(|| value.clone());

@@ -3,6 +3,8 @@
 //! Later sources win: the defaults, the file (`entourage.toml` in the data directory, or the one named by
 //! `--config`), the environment (`ENTOURAGE_SERVER__BIND` for `server.bind`), the command line.
 
+mod cluster;
+mod dispatch;
 mod health;
 mod load;
 mod merge;
@@ -27,6 +29,8 @@ use schemars::JsonSchema;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
+pub use cluster::Cluster;
+pub use dispatch::{Dispatch, DispatchBy, Restate};
 pub use health::Health;
 pub use load::FILE;
 pub use provenance::{Given, InForce, Origin};
@@ -80,6 +84,8 @@ pub struct Settings {
     pub given: Given,
     /// The database.
     pub store: Store,
+    /// How this process is one of several that share a database.
+    pub cluster: Cluster,
     /// The models and their providers.
     pub models: entourage_llm::Settings,
     /// The tools, MCP servers among them.
@@ -191,9 +197,13 @@ impl Default for Sessions {
 }
 
 /// The database.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Store {
+    /// The database that several processes share, `postgres://USER:PASSWORD@HOST/DATABASE`, as the variable
+    /// `ENTOURAGE_STORE`; without it, a file in the data directory, which one process has to itself.
+    #[schemars(with = "Option<String>")]
+    pub url: Option<SecretString>,
     /// What a commit survives once it has returned.
     pub durability: Durability,
     /// Whether a database of an older version is migrated to this program's version when it is opened;
@@ -203,7 +213,7 @@ pub struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { durability: Durability::default(), migrate: true }
+        Self { url: None, durability: Durability::default(), migrate: true }
     }
 }
 
@@ -216,37 +226,6 @@ pub enum Durability {
     Full,
     /// The end of the process; a loss of power may take the last commits, whole and in order.
     Normal,
-}
-
-/// How agents are scheduled.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Dispatch {
-    /// How many agents may work at once.
-    pub concurrency: usize,
-    /// How many agents of one owner may work at once. With authentication three quarters of all by default, so that
-    /// no owner keeps the others waiting; without it, when all agents have one owner, as many as of all.
-    pub per_owner: Option<usize>,
-    /// How many seconds agents at work may take to stop when the process ends. Running calls are cancelled at
-    /// once: the next start continues them, and asks about a call whose effect is in doubt.
-    pub grace_seconds: u64,
-    /// After how many failures in a row an agent's run is ended. A failure is an activation that ends with an
-    /// error, or an end of the whole process during the activation, with nothing written since the previous
-    /// one. If the process also ends while it ends the run, the run is left open, `entourage why` says so, and
-    /// `entourage stop` ends it.
-    pub give_up_after: u32,
-}
-
-impl Default for Dispatch {
-    fn default() -> Self {
-        let usual = entourage_engine::dispatch::Settings::default();
-        Self {
-            concurrency: usual.concurrency,
-            per_owner: usual.per_owner,
-            grace_seconds: usual.grace.as_secs(),
-            give_up_after: usual.give_up_after,
-        }
-    }
 }
 
 /// The keys that seal secrets of owners, which MCP servers are given: without a key, none can be set.

@@ -15,7 +15,7 @@ use super::{
 
 /// The keys whose values are texts of any form and no secrets. The values of others are not shown: keys, addresses
 /// (which may contain passwords) and what programs are started with. A new key is not shown until it is listed here.
-const PLAIN: [&str; 25] = [
+const PLAIN: [&str; 26] = [
     "kinds",
     "models.default",
     "models.fallback",
@@ -35,6 +35,7 @@ const PLAIN: [&str; 25] = [
     "server.webhooks.NAME.owner",
     "webhooks.NAME.owner",
     "webhooks.NAME.events",
+    "dispatch.restate.listen",
     "budget.per_owner_per_day",
     "budget.owners.NAME.per_day",
     "retention.events",

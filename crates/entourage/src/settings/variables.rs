@@ -15,11 +15,15 @@ pub(super) const CONFIG: &str = "CONFIG";
 /// The only setting with a variable of its own name.
 pub(super) const MODEL: (&str, &str) = ("MODEL", "models.default");
 
+/// The database; the variable that has the name of its key wins.
+pub(super) const STORE: (&str, &str) = ("STORE", "STORE__URL");
+
 /// Variables that set no key, or not by its name, without their prefix.
-pub(super) const OWN: [(&str, &str); 5] = [
+pub(super) const OWN: [(&str, &str); 6] = [
     (DATA, "The data directory, as `--data`."),
     (CONFIG, "The settings file, as `--config`."),
     (MODEL.0, "The model, as `--model` or `models.default`."),
+    (STORE.0, "The database that several processes share, as `store.url`."),
     ("LOG", "The log's level or filter, such as `info` or `warn,entourage_engine=debug`."),
     ("TOKEN", "The token that commands send to a server that requires one."),
 ];

@@ -103,6 +103,7 @@ fn the_help_of_every_command_shows_an_example() {
             "backup",
             "prune",
             "migrate",
+            "move",
             "completions",
             "openapi",
             "settings",

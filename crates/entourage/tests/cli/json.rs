@@ -90,6 +90,7 @@ fn every_line_that_a_command_prints_with_json_is_one_object() {
         (&["backup", "copy.db"], 0, 1),
         (&["prune"], 0, 1),
         (&["migrate"], 0, 1),
+        (&["move", "postgres://127.0.0.1:1/work"], 1, 0),
         (&["init"], 0, 1),
         (&["session", "close", "@last"], 0, 1),
         (&["session", "list", "@last"], 0, 0),

@@ -10,6 +10,7 @@ mod python;
 mod recorder;
 mod responses;
 mod restarts;
+mod shared;
 mod streams;
 mod subscribers;
 mod telemetry;

@@ -1,6 +1,6 @@
 //! Agencies: who may write to whom, drawn, and what was said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use askama::Template;
 use axum::Json;
@@ -8,6 +8,7 @@ use entourage_api::{Agency, AgencyChat, PageQuery};
 
 use super::{
     filters,
+    place::Onwards,
     shell::{Page, Section, Shown, View},
 };
 use crate::{
@@ -40,7 +41,7 @@ impl Page for Agencies {
 
 pub(super) async fn all(view: View) -> Shown {
     let Json(list) = agencies::list(view.caller.clone()).await;
-    view.show(&Agencies { agencies: list.data })
+    view.show(Agencies { agencies: list.data }).await
 }
 
 #[derive(Template)]
@@ -87,25 +88,30 @@ impl Page for OneAgency {
     }
 }
 
-pub(super) async fn one(view: View, Id(name): Id<String>, Filter(query): Filter<PageQuery>) -> Shown {
+pub(super) async fn one(
+    view: View,
+    Id(name): Id<String>,
+    Filter(Onwards { cursor }): Filter<Onwards>,
+) -> Shown {
+    let query = PageQuery { cursor, ..PageQuery::default() };
     let caller: &Caller = &view.caller;
     let Json(agency) = agencies::get(caller.clone(), Id(name.clone())).await?;
     let Json(page) = agencies::chats(caller.clone(), Id(name), Filter(query)).await?;
     let drawing = (agency.agents.len() <= DRAWN).then(|| draw(&agency));
-    view.show(&OneAgency { agency, chats: page.data, next: page.next_cursor, drawing })
+    view.show(OneAgency { agency, chats: page.data, next: page.next_cursor, drawing }).await
 }
 
 /// The layer of each agent: how many flows lead to it from an entry point.
 fn layers(agency: &Agency) -> HashMap<&str, usize> {
     let mut layers: HashMap<&str, usize> =
         agency.entry_points.iter().map(|name| (name.as_str(), 0)).collect();
-    let mut reached: Vec<&str> = agency.entry_points.iter().map(String::as_str).collect();
-    while let Some(from) = (!reached.is_empty()).then(|| reached.remove(0)) {
+    let mut reached: VecDeque<&str> = agency.entry_points.iter().map(String::as_str).collect();
+    while let Some(from) = reached.pop_front() {
         let below = layers[from] + 1;
         for flow in agency.flows.iter().filter(|flow| flow.from == from) {
             if !layers.contains_key(flow.to.as_str()) {
                 layers.insert(&flow.to, below);
-                reached.push(&flow.to);
+                reached.push_back(&flow.to);
             }
         }
     }

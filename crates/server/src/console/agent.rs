@@ -4,18 +4,27 @@ use askama::Template;
 use axum::Json;
 use entourage_api::{
     Agent, Author, Entry as Said, Intervention, Item, ItemBody, Level, ListItems, ListMessages,
-    ListQuestions, ModelUse, OutputEffect, PageQuery, Question, Role, Run, ToolCall, Why,
+    ListQuestions, ModelUse, OutputEffect, PageQuery, Question, Role, Run, ToolCall,
 };
-use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
+use entourage_types::{
+    About, Action, AgentId, CallId, InterventionStatus, QuestionStatus, ShownStatus, WaitingOn,
+};
 use serde::Deserialize;
 
 use super::{
     act::Acts,
+    arguments::Sort,
+    budget::{Beside, Lacking},
+    concerned::is_at_work,
     filters,
+    named::tree_of,
+    place::Place,
+    reason::{Reads, Reason, reads},
     shell::{Page, Section, Shown, Shows, View, new_key},
 };
 use crate::{
-    extract::{Filter, Id},
+    Problem,
+    extract::{Caller, Filter, Id},
     page::checked_number,
     routes::v1::{agents, interventions, messages, questions, runs},
 };
@@ -25,8 +34,7 @@ const EACH: u64 = 50;
 /// How many runs are named.
 const RUNS: u32 = 5;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Deserialize, Default)]
 pub(super) struct At {
     /// The first item; the newest ones without it.
     from: Option<u64>,
@@ -35,10 +43,13 @@ pub(super) struct At {
 #[derive(Template)]
 #[template(path = "agent.html")]
 struct Transcript {
-    /// Questions stand among other things.
-    is_single: bool,
+    place: Place,
     agent: Agent,
-    why: Option<Why>,
+    /// What its tree is called, if it is not its root.
+    root: Option<String>,
+    reason: Option<Reason>,
+    lacking: Option<Lacking>,
+    reads: Reads,
     entries: Vec<Entry>,
     questions: Vec<Question>,
     /// The newest ones.
@@ -119,6 +130,21 @@ struct Returned {
     error: bool,
 }
 
+impl Transcript {
+    fn is_at_work(&self) -> bool {
+        is_at_work(self.agent.status)
+    }
+
+    fn pause_or_resume(&self) -> Action {
+        if self.agent.waiting_on == Some(WaitingOn::Resume) { Action::Resume } else { Action::Pause }
+    }
+
+    /// Since when it is in its state, where that is known.
+    fn since(&self) -> Option<entourage_types::Time> {
+        self.reason.as_ref().and_then(Reason::since)
+    }
+}
+
 impl Page for Transcript {
     const SECTION: Section = Section::Trees;
 
@@ -131,8 +157,7 @@ impl Page for Transcript {
     }
 
     fn below(&self, _: &View) -> askama::Result<String> {
-        let composer = Composer { agent: self.agent.id, key: new_key() }.render()?;
-        Ok(composer + &Acts::of(self.agent.id).render()?)
+        spoken_to(&self.agent, false)
     }
 }
 
@@ -142,6 +167,23 @@ impl Page for Transcript {
 struct Composer {
     agent: AgentId,
     key: String,
+    is_chat: bool,
+}
+
+/// The forms below an agent: a message, and all interventions. One that has ended for good takes neither.
+pub(super) fn spoken_to(agent: &Agent, is_chat: bool) -> askama::Result<String> {
+    if agent.status == ShownStatus::Cancelled {
+        return Ok(String::new());
+    }
+    let agent = agent.id;
+    let composer = Composer { agent, key: new_key(), is_chat }.render()?;
+    Ok(composer + &Acts::of(agent).render()?)
+}
+
+/// The interventions that it has not come to yet.
+pub(super) async fn pending(caller: &Caller, id: AgentId) -> Result<Vec<Intervention>, Problem> {
+    let Json(done) = interventions::list(caller.clone(), Id(id), Filter(PageQuery::default())).await?;
+    Ok(done.data.into_iter().filter(|done| done.status == InterventionStatus::Pending).collect())
 }
 
 pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): Filter<At>) -> Shown {
@@ -157,36 +199,34 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
     let wanted =
         ListQuestions { status: Some(QuestionStatus::Open), agent: Some(id), ..ListQuestions::default() };
     let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
-    let why = match agent.status {
-        ShownStatus::Waiting | ShownStatus::Failed | ShownStatus::Queued => {
-            let Json(why) = agents::why(caller.clone(), Id(id)).await?;
-            Some(why)
-        }
-        _ => None,
-    };
-    let Json(done) = interventions::list(caller.clone(), Id(id), Filter(PageQuery::default())).await?;
-    let pending =
-        done.data.into_iter().filter(|done| done.status == entourage_types::InterventionStatus::Pending);
+    let reason = Reason::of(caller, &agent).await?;
+    let lacking = Lacking::of(caller, reason.as_ref(), id, Beside::Agents).await?;
+    let pending = pending(caller, id).await?;
     let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
     let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
     let unread =
         said.data.into_iter().filter(|said| said.role == Role::User && said.item_seq.is_none()).collect();
     let wanted = PageQuery { limit: Some(RUNS), cursor: None };
     let Json(runs) = runs::list(caller.clone(), Id(id), Filter(wanted)).await?;
+    let root = tree_of(caller, &agent).await;
     let earlier = (first > 0).then(|| first.saturating_sub(EACH));
     let later = (page.next_from < agent.items).then_some(page.next_from);
-    view.show(&Transcript {
-        why,
+    view.show(Transcript {
+        reads: reads(agent.status, reason.as_ref()),
+        reason,
+        lacking,
         entries,
         questions: asked.data,
-        pending: pending.collect(),
-        is_single: false,
+        pending,
+        place: Place::Agent(id),
+        root,
         unread,
         runs: runs.data,
         earlier,
         later,
         agent,
     })
+    .await
 }
 
 /// The items as they are shown: each call with its output, in its turn.

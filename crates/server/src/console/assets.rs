@@ -10,7 +10,7 @@ use axum::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::Problem;
+use crate::{Problem, compression::IMMUTABLE};
 
 /// A file that pages load.
 struct Asset {
@@ -33,6 +33,8 @@ assets! {
     "console.css" "text/css; charset=utf-8";
     "console.js" "text/javascript; charset=utf-8";
     "act.js" "text/javascript; charset=utf-8";
+    "drafts.js" "text/javascript; charset=utf-8";
+    "edit.js" "text/javascript; charset=utf-8";
     "guard.js" "text/javascript; charset=utf-8";
     "keys.js" "text/javascript; charset=utf-8";
     "noscript.css" "text/css; charset=utf-8";
@@ -40,6 +42,7 @@ assets! {
     "say.js" "text/javascript; charset=utf-8";
     "stream.js" "text/javascript; charset=utf-8";
     "times.js" "text/javascript; charset=utf-8";
+    "unseen.js" "text/javascript; charset=utf-8";
     "icon.svg" "image/svg+xml";
     "vendor/htmx.min.js" "text/javascript; charset=utf-8";
 }
@@ -65,6 +68,35 @@ pub(super) async fn serve(Path((given, name)): Path<(String, String)>) -> Result
     let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| given == digest());
     let Asset { mime, bytes, .. } = found
         .ok_or_else(|| Problem::not_found("this version of the console has no such file: reload the page"))?;
-    let headers = [(CONTENT_TYPE, *mime), (CACHE_CONTROL, "public, max-age=31536000, immutable")];
+    let headers = [(CONTENT_TYPE, *mime), (CACHE_CONTROL, IMMUTABLE)];
     Ok((headers, *bytes).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::{Router, body::Body, http::Request, routing::get};
+    use tower::ServiceExt as _;
+    use tower_http::compression::CompressionLayer;
+
+    use super::*;
+    use crate::compression::LargeResponses;
+
+    /// How much scripts and styles may be as they travel (`docs/console.md`).
+    const MOST: usize = 32 << 10;
+
+    #[tokio::test]
+    async fn scripts_and_styles_are_small() {
+        let served = Router::new()
+            .route("/{digest}/{*name}", get(serve))
+            .layer(CompressionLayer::new().compress_when(LargeResponses::default()));
+        let mut bytes = 0;
+        for Asset { name, .. } in ASSETS {
+            let path = format!("/{}/{name}", digest());
+            let request = Request::get(path).header("accept-encoding", "gzip").body(Body::empty()).unwrap();
+            let response = served.clone().oneshot(request).await.unwrap();
+            assert_eq!(response.headers()["content-encoding"], "gzip", "{name}");
+            bytes += axum::body::to_bytes(response.into_body(), usize::MAX).await.unwrap().len();
+        }
+        assert!(bytes <= MOST, "{bytes} bytes are more than {MOST}");
+    }
 }

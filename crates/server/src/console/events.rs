@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::{
     filters,
+    named::Names,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
 const EACH: u32 = 100;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct At {
     /// Events before this one.
     before: Option<u64>,
@@ -31,7 +31,10 @@ pub(super) struct At {
 #[template(path = "events.html")]
 struct Events {
     root: AgentId,
+    title: String,
     rows: Vec<Row>,
+    /// The number before which events are missing at the end of the page: there must be none.
+    missing: Option<u64>,
     earlier: Option<u64>,
     later: Option<u64>,
 }
@@ -41,8 +44,8 @@ struct Row {
     name: String,
     /// All of it, but what every event has.
     facts: Value,
-    /// The numbers that are missing before it: there must be none.
-    gap: bool,
+    /// Whether events right before it are missing: none may be.
+    is_after_gap: bool,
 }
 
 impl Page for Events {
@@ -61,21 +64,33 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { before, af
     let caller = &view.caller;
     let Json(agent) = agents::get(caller.clone(), Id(id)).await?;
     let begin = Begin { before, after, limit: Some(EACH), ..Begin::default() };
-    let Json(EventPage { data, earlier, later, .. }) = events::page(caller, id, begin).await?;
-    let mut expected = data.first().map(|event| event.seq);
-    let mut rows: Vec<Row> = Vec::with_capacity(data.len());
-    for event in data {
-        let gap = expected.is_some_and(|expected| expected != event.seq);
-        expected = Some(event.seq + 1);
-        rows.push(row(event, gap));
+    let Json(page) = events::page(caller, id, begin).await?;
+    let (mut expected, last) = numbers(&page, before, after);
+    let mut rows: Vec<Row> = Vec::with_capacity(page.data.len());
+    for event in page.data {
+        let is_after_gap = event.seq != expected;
+        expected = event.seq + 1;
+        rows.push(row(event, is_after_gap));
     }
+    // Of a tree whose events are all pruned none is missing.
+    let missing = (page.first > 0 && expected <= last).then_some(last + 1);
     rows.reverse();
-    view.show(&Events { root: agent.root, rows, earlier, later })
+    let title = Names::of(caller, &[agent.root]).await.title(&agent.root);
+    let EventPage { earlier, later, .. } = page;
+    view.show(Events { root: agent.root, title, rows, missing, earlier, later }).await
 }
 
-fn row(event: Event, gap: bool) -> Row {
+/// The first and the last number that a page covers: each must be on it. Earlier pages end, and later ones begin, with
+/// the numbers beside these, so that no gap is between two pages.
+fn numbers(page: &EventPage, before: Option<u64>, after: Option<u64>) -> (u64, u64) {
+    let first = after.map(|after| after + 1).or(page.earlier).unwrap_or(page.first);
+    let last = page.later.or(before.map(|before| before.saturating_sub(1))).unwrap_or(page.last);
+    (first, last.min(page.last))
+}
+
+fn row(event: Event, is_after_gap: bool) -> Row {
     let mut facts = serde_json::to_value(&event.body).unwrap_or_default();
     let name = facts.as_object_mut().and_then(|facts| facts.remove("event"));
     let name = name.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
-    Row { event, name, facts, gap }
+    Row { event, name, facts, is_after_gap }
 }

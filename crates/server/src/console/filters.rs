@@ -2,12 +2,14 @@
 
 use std::fmt::{self, Display};
 
-use askama::{Template, Values, filter_fn};
+use askama::{Template, Values, filter_fn, filters::Safe};
 use axum::response::Html;
 use entourage_api::Tally;
-use entourage_types::{Cost, ShownStatus, WaitingOn, one_line, shows_in};
+use entourage_types::{Cost, ShownStatus, Time, WaitingOn, one_line, shows_in};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+pub(super) use super::markdown::{markdown, unmarked};
 use super::shell::unrendered;
 use crate::Problem;
 
@@ -20,7 +22,7 @@ pub(super) fn rendered(template: &impl Template) -> Result<Html<String>, Problem
 }
 
 /// Foreign text for people: characters that show nothing, or turn the direction of reading, are written as their codes.
-struct Visible<'a>(&'a str);
+pub(super) struct Visible<'a>(pub(super) &'a str);
 
 impl Display for Visible<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,6 +88,13 @@ pub(super) fn is_short(value: &Value, _: &dyn Values) -> askama::Result<bool> {
     Ok(pretty_json(value).len() <= LONG)
 }
 
+/// What went wrong, without the advice to look for the cause elsewhere: it is on the page, or a link leads to it.
+#[filter_fn]
+pub(super) fn without_log(text: impl Display, _: &dyn Values) -> askama::Result<String> {
+    let text = text.to_string();
+    Ok(text.strip_suffix("; the operator finds the cause in the log").map_or(text.clone(), str::to_owned))
+}
+
 /// The beginning of a text that would make a page slow.
 #[filter_fn]
 pub(super) fn beginning(text: impl Display, _: &dyn Values) -> askama::Result<String> {
@@ -98,20 +107,27 @@ pub(super) fn compact(value: &Value, _: &dyn Values) -> askama::Result<String> {
     Ok(value.to_string())
 }
 
-/// What something cost, with as many digits as matter.
+/// What something cost; the exact amount is the title, where it has more digits.
 #[filter_fn]
-pub(super) fn money(cost: &Cost, _: &dyn Values) -> askama::Result<String> {
-    Ok(amount(*cost))
+pub(super) fn money(cost: &Cost, _: &dyn Values) -> askama::Result<Safe<String>> {
+    Ok(Safe(exactly(*cost)))
 }
 
 /// What model calls cost, as far as it is known.
 #[filter_fn]
-pub(super) fn spent(tally: &Tally, _: &dyn Values) -> askama::Result<String> {
-    Ok(match (tally.cost.nanos(), tally.unpriced) {
-        (_, 0) => amount(tally.cost),
+pub(super) fn spent(tally: &Tally, _: &dyn Values) -> askama::Result<Safe<String>> {
+    Ok(Safe(match (tally.cost.nanos(), tally.unpriced) {
+        (_, 0) => exactly(tally.cost),
         (0, _) => "unknown".to_owned(),
-        _ => format!("{} + unknown", amount(tally.cost)),
-    })
+        _ => format!("{} + unknown", exactly(tally.cost)),
+    }))
+}
+
+/// A moment to the minute, where a script cannot write it as people read it.
+#[filter_fn]
+pub(super) fn minute(at: &Time, _: &dyn Values) -> askama::Result<String> {
+    let text = at.to_string();
+    Ok(text.get(..16).map_or_else(|| text.clone(), |begin| format!("{} UTC", begin.replace('T', " "))))
 }
 
 /// A number in groups of three digits.
@@ -138,13 +154,18 @@ pub(super) fn shape(status: &ShownStatus, _: &dyn Values) -> askama::Result<&'st
 /// What a waiting agent waits for, in a word or two.
 #[filter_fn]
 pub(super) fn waits_for(on: &WaitingOn, _: &dyn Values) -> askama::Result<&'static str> {
-    Ok(match on {
+    Ok(waits_on(*on))
+}
+
+/// What a waiting agent waits for, in a word or two.
+pub(super) const fn waits_on(on: WaitingOn) -> &'static str {
+    match on {
         WaitingOn::User => "for a person",
         WaitingOn::Agent => "for another agent",
         WaitingOn::Timer => "for a time",
         WaitingOn::Retry => "for a retry",
         WaitingOn::Resume => "paused",
-    })
+    }
 }
 
 /// How long something took, given in microseconds.
@@ -196,6 +217,26 @@ pub(super) fn cut(text: String) -> String {
     format!("{}\n… {} more bytes", &text[..end], text.len() - end)
 }
 
+/// A text as a part of a path or a query.
+pub(super) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
+}
+
+/// The query of a link: a parameter that it has, and those that it may have.
+pub(super) fn query<'n>(
+    name: &str,
+    value: &str,
+    more: impl IntoIterator<Item = (&'n str, Option<String>)>,
+) -> String {
+    let mut query = format!("{name}={}", encoded(value));
+    for (name, value) in more {
+        if let Some(value) = value {
+            query.push_str(&format!("&{name}={}", encoded(&value)));
+        }
+    }
+    query
+}
+
 /// What an agent is called.
 pub(super) fn title_of<'a>(title: &'a str, kind: &'a str) -> &'a str {
     if title.trim().is_empty() { kind } else { title }
@@ -205,7 +246,7 @@ pub(super) fn pretty_json(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn duration(micros: u64) -> String {
+pub(super) fn duration(micros: u64) -> String {
     let millis = micros / 1000;
     match millis {
         0 => format!("{micros} µs"),
@@ -216,14 +257,28 @@ fn duration(micros: u64) -> String {
     }
 }
 
+/// An amount, with the exact one as its title where that has more digits.
+fn exactly(cost: Cost) -> String {
+    let (shown, exact) = (amount(cost), dollars(cost.nanos(), 9));
+    if shown == exact { shown } else { format!("<span title=\"{exact}\">{shown}</span>") }
+}
+
+/// An amount to the hundredth of a cent, whatever it is: a sum is as exact as its parts.
 fn amount(cost: Cost) -> String {
-    // Billionths: no sum of costs has more digits than a float keeps of it.
-    let dollars = cost.nanos() as f64 / 1e9;
+    const UNIT: u64 = 100_000;
     match cost.nanos() {
         0 => "$0".to_owned(),
-        1..10_000_000 => format!("${dollars:.4}"),
-        _ => format!("${dollars:.2}"),
+        1..UNIT => "&lt;$0.0001".to_owned(),
+        nanos => dollars((nanos.saturating_add(UNIT / 2)) / UNIT, 4),
     }
+}
+
+/// So many units of which a dollar has ten to this power, without needless zeros.
+fn dollars(units: u64, digits: usize) -> String {
+    let written = format!("{units:0>width$}", width = digits + 1);
+    let (whole, part) = written.split_at(written.len() - digits);
+    let part = part.trim_end_matches('0');
+    if whole == "0" && part.is_empty() { "$0".to_owned() } else { format!("${whole}.{part:0<2}") }
 }
 
 fn in_groups(number: u64) -> String {
@@ -270,8 +325,15 @@ mod tests {
 
     #[test]
     fn amounts_have_the_digits_that_matter() {
-        for (nanos, shown) in [(0, "$0"), (1_234_000, "$0.0012"), (1_500_000_000, "$1.50")] {
-            assert_eq!(amount(Cost::from_nanos(nanos)), shown);
+        for (nanos, shown) in [
+            (0, "$0"),
+            (1_500_000_000, "$1.50"),
+            (13_500_000, "$0.0135"),
+            (1_234_000, "<span title=\"$0.001234\">$0.0012</span>"),
+            (2_000_049_999, "<span title=\"$2.000049999\">$2.00</span>"),
+            (7, "<span title=\"$0.000000007\">&lt;$0.0001</span>"),
+        ] {
+            assert_eq!(exactly(Cost::from_nanos(nanos)), shown);
         }
         assert_eq!([1, 1_000, 1_234_567].map(in_groups), ["1", "1\u{202f}000", "1\u{202f}234\u{202f}567"]);
     }

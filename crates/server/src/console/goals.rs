@@ -2,15 +2,19 @@
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Goal, ListGoals, PageQuery, Task, TaskResult};
+use entourage_api::{ChangeGoal, CreateGoal, Goal, ListGoals, PageQuery, Task, TaskResult};
 use entourage_types::{AgentId, GoalStatus, ShownStatus};
+use serde::Deserialize;
 
 use super::{
+    act::led,
     filters,
-    shell::{Page, Section, Shown, Shows, View},
+    given::{lines, some},
+    place::Onwards,
+    shell::{Fields, Page, Section, Shown, Shows, View, new_key},
 };
 use crate::{
-    extract::{Filter, Id, NoParameters},
+    extract::{Body, Filter, Id, IdempotencyKey, NoParameters},
     routes::v1::{agents, goals},
 };
 
@@ -28,13 +32,101 @@ impl Page for Goals {
     fn title(&self) -> String {
         "Goals".to_owned()
     }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        NewGoal { key: new_key() }.render()
+    }
 }
 
-pub(super) async fn all(view: View, Filter(query): Filter<ListGoals>) -> Shown {
-    let text = query.text.clone().unwrap_or_default();
-    let query = ListGoals { text: query.text.filter(|text| !text.trim().is_empty()), ..query };
+/// The form of a new goal.
+#[derive(Template)]
+#[template(path = "new_goal.html")]
+struct NewGoal {
+    key: String,
+}
+
+/// What the form of a new goal sends.
+#[derive(Deserialize)]
+pub(super) struct New {
+    title: String,
+    #[serde(default)]
+    description: String,
+    #[serde(default)]
+    instructions: String,
+    #[serde(default)]
+    key: String,
+}
+
+/// Creates a goal, and leads to it.
+pub(super) async fn create(view: View, Fields(new): Fields<New>) -> Shown {
+    let New { title, description, instructions, key } = new;
+    let new = CreateGoal { title, description: lines(&description), instructions: lines(&instructions) };
+    let goal = goals::created(&view.caller, &IdempotencyKey::of_form(key)?, new).await?;
+    Ok(led(&view, &format!("/console/goals/{}", goal.agent)))
+}
+
+/// What the form of a goal's page changes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Act {
+    /// What it says.
+    #[default]
+    Change,
+    /// It is put away.
+    Archive,
+    /// It is taken up again.
+    Open,
+}
+
+/// What that form sends.
+#[derive(Deserialize)]
+pub(super) struct Changed {
+    #[serde(default)]
+    act: Act,
+    title: Option<String>,
+    description: Option<String>,
+    instructions: Option<String>,
+}
+
+/// Changes a goal, puts it away, or takes it up again.
+pub(super) async fn change(
+    view: View,
+    Id(id): Id<AgentId>,
+    Fields(Changed { act, title, description, instructions }): Fields<Changed>,
+) -> Shown {
+    let none = ChangeGoal { title: None, description: None, instructions: None, status: None };
+    let change = match act {
+        Act::Change => ChangeGoal {
+            title,
+            description: description.map(|text| lines(&text)),
+            instructions: instructions.map(|text| lines(&text)),
+            ..none
+        },
+        Act::Archive => ChangeGoal { status: Some(GoalStatus::Archived), ..none },
+        Act::Open => ChangeGoal { status: Some(GoalStatus::Open), ..none },
+    };
+    let _ = goals::change(view.caller.clone(), Id(id), Body(change)).await?;
+    Ok(led(&view, &format!("/console/goals/{id}")))
+}
+
+/// Deletes a goal, and leads to those that are left.
+pub(super) async fn delete(view: View, Id(id): Id<AgentId>) -> Shown {
+    let _ = goals::delete(view.caller.clone(), Id(id)).await?;
+    Ok(led(&view, "/console/goals"))
+}
+
+/// Which goals are listed.
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    text: Option<String>,
+    cursor: Option<String>,
+}
+
+pub(super) async fn all(view: View, Filter(Wanted { text, cursor }): Filter<Wanted>) -> Shown {
+    let text = text.unwrap_or_default();
+    let query = ListGoals { text: some(text.clone()), cursor, ..ListGoals::default() };
     let Json(page) = goals::list(view.caller.clone(), Filter(query)).await?;
-    view.show(&Goals { goals: page.data, text, next: page.next_cursor })
+    view.show(Goals { goals: page.data, text, next: page.next_cursor }).await
 }
 
 #[derive(Template)]
@@ -57,18 +149,35 @@ impl Page for OneGoal {
     fn shows(&self) -> Shows {
         Shows::Tree(self.root)
     }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        EditGoal { goal: &self.goal }.render()
+    }
 }
 
-pub(super) async fn one(view: View, Id(id): Id<AgentId>, Filter(query): Filter<PageQuery>) -> Shown {
+/// The forms that change a goal.
+#[derive(Template)]
+#[template(path = "edit_goal.html")]
+struct EditGoal<'a> {
+    goal: &'a Goal,
+}
+
+pub(super) async fn one(
+    view: View,
+    Id(id): Id<AgentId>,
+    Filter(Onwards { cursor }): Filter<Onwards>,
+) -> Shown {
+    let query = PageQuery { cursor, ..PageQuery::default() };
     let caller = &view.caller;
     let Json(goal) = goals::get(caller.clone(), Id(id), Filter(NoParameters {})).await?;
     let Json(agent) = agents::get(caller.clone(), Id(id)).await?;
     let Json(page) = goals::tasks(caller.clone(), Id(id), Filter(query)).await?;
-    view.show(&OneGoal {
+    view.show(OneGoal {
         status: agent.status,
         root: agent.root,
         goal,
         tasks: page.data,
         next: page.next_cursor,
     })
+    .await
 }

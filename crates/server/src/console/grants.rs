@@ -19,7 +19,6 @@ use crate::{
 };
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct At {
     cursor: Option<String>,
 }
@@ -42,7 +41,7 @@ impl Page for Grants {
 pub(super) async fn show(view: View, Filter(At { cursor }): Filter<At>) -> Shown {
     let wanted = ListGrants { cursor, ..ListGrants::default() };
     let Json(page) = grants::list(view.caller.clone(), Filter(wanted)).await?;
-    view.show(&Grants { grants: page.data, next: page.next_cursor })
+    view.show(Grants { grants: page.data, next: page.next_cursor }).await
 }
 
 pub(super) async fn revoke(view: View, Id(id): Id<GrantId>) -> Shown {

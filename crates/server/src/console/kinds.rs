@@ -16,6 +16,7 @@ use crate::{
     Problem,
     extract::{Body, Filter, Id, Names},
     routes::v1::kinds,
+    views,
 };
 
 #[derive(Template)]
@@ -23,6 +24,8 @@ use crate::{
 struct Kinds {
     kinds: Vec<Kind>,
     is_operator: bool,
+    /// The mistakes for which files are left out; for the operator.
+    left_out: Vec<KindFinding>,
     /// What a text that was checked has.
     checked: Option<(String, Vec<KindFinding>)>,
 }
@@ -46,7 +49,10 @@ pub(super) async fn all(view: View) -> Shown {
 
 async fn listed(view: View, checked: Option<(String, Vec<KindFinding>)>) -> Shown {
     let Json(list) = kinds::list(view.caller.clone()).await?;
-    view.show(&Kinds { kinds: list.data, is_operator: view.caller.client.is_operator(), checked })
+    let is_operator = view.caller.client.is_operator();
+    let left_out = if is_operator { view.caller.client.kind_mistakes() } else { Vec::new() };
+    let left_out = left_out.into_iter().map(views::finding).collect();
+    view.show(Kinds { kinds: list.data, is_operator, left_out, checked }).await
 }
 
 /// Reads the kinds' files again.
@@ -103,5 +109,5 @@ pub(super) async fn version(view: View, names: Names) -> Shown {
 async fn shown(view: View, kind: Kind) -> Result<axum::response::Response, Problem> {
     let query = Filter(PageQuery::default());
     let Json(page) = kinds::versions(view.caller.clone(), Id(kind.name.clone()), query).await?;
-    view.show(&OneKind { kind, versions: page.data })
+    view.show(OneKind { kind, versions: page.data }).await
 }

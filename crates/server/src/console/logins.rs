@@ -92,13 +92,19 @@ pub(super) fn cookie(secret: Option<(&str, u64)>, by_tls: bool) -> String {
 /// The value of the cookie in a request. Whoever shares the host's name can add one for some of its paths: of two with
 /// the same name, none is taken.
 pub(super) fn given(headers: &HeaderMap) -> Option<&str> {
-    let all = || {
-        let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-        values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='))
-    };
-    let name = if all().any(|(name, _)| name == HOST_COOKIE) { HOST_COOKIE } else { COOKIE_NAME };
-    let mut of = all().filter(|(given, _)| *given == name).map(|(_, value)| value);
+    let name = if has_host_cookie(headers) { HOST_COOKIE } else { COOKIE_NAME };
+    let mut of = cookies(headers).filter(|(given, _)| *given == name).map(|(_, value)| value);
     of.next().filter(|_| of.next().is_none())
+}
+
+/// Whether a request has the cookie that browsers send by TLS alone.
+pub(super) fn has_host_cookie(headers: &HeaderMap) -> bool {
+    cookies(headers).any(|(name, _)| name == HOST_COOKIE)
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let values = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(';')).filter_map(|pair| pair.trim().split_once('='))
 }
 
 /// Middleware: authenticates a request by its cookie. Who is not logged in gets to the login, and from there back.

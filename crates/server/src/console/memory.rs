@@ -40,7 +40,6 @@ impl Place {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     #[serde(default, rename = "in")]
     place: Place,
@@ -95,5 +94,5 @@ pub(super) async fn show(view: View, Filter(Wanted { place, text, cursor }): Fil
             (found.sessions, found.next) = (page.data, page.next_cursor);
         }
     }
-    view.show(&found)
+    view.show(found).await
 }

@@ -12,6 +12,7 @@ use axum::{
     response::Response,
 };
 
+use super::logins::has_host_cookie;
 use crate::{Problem, auth::SEC_FETCH_SITE};
 
 /// The headers in which a browser reports what a request is for.
@@ -48,7 +49,10 @@ fn is_own(headers: &HeaderMap) -> bool {
     match headers.contains_key(SEC_FETCH_SITE) {
         true => only(&SEC_FETCH_SITE) == Some("same-origin"),
         false => match (only(&ORIGIN), only(&HOST)) {
-            (Some(origin), Some(host)) => is_of(host, origin),
+            // A cookie of TLS says by what the browser has come: what another scheme has sent is another site's.
+            (Some(origin), Some(host)) => {
+                is_of(host, origin) && (is_by_tls(headers) || !has_host_cookie(headers))
+            }
             _ => false,
         },
     }
@@ -75,7 +79,7 @@ pub(super) fn is_by_tls(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderValue;
+    use axum::http::{HeaderValue, header::COOKIE};
 
     use super::*;
 
@@ -105,13 +109,15 @@ mod tests {
 
     #[test]
     fn only_a_page_of_this_server_sends_what_is_taken() {
-        let (site, origin, host) = (&SEC_FETCH_SITE, &ORIGIN, &HOST);
+        let (site, origin, host, cookie) = (&SEC_FETCH_SITE, &ORIGIN, &HOST, &COOKIE);
         for good in [
             &[(site, "same-origin")][..],
             &[(site, "same-origin"), (host, "a.example"), (origin, "http://b.example")],
             &[(host, "127.0.0.1:4180"), (origin, "http://127.0.0.1:4180")],
             &[(host, "a.example"), (origin, "https://a.example")],
             &[(host, "A.example:443"), (origin, "https://a.example")],
+            &[(host, "a.example"), (origin, "https://a.example"), (cookie, "__Host-entourage_console=x")],
+            &[(host, "a.example"), (origin, "http://a.example"), (cookie, "entourage_console=x")],
         ] {
             assert!(sent(good), "{good:?}");
         }
@@ -124,6 +130,7 @@ mod tests {
             &[(host, "127.0.0.1:4180"), (origin, "http://127.0.0.1:4181")],
             &[(host, "a.example"), (origin, "http://a.example.evil.example")],
             &[(host, "a.example"), (origin, "null")],
+            &[(host, "a.example"), (origin, "http://a.example"), (cookie, "a=b; __Host-entourage_console=x")],
             &[(host, "a.example"), (origin, "file://a.example")],
             &[(host, "a.example"), (origin, "http://a.example"), (origin, "http://b.example")],
         ] {

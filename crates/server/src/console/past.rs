@@ -7,7 +7,9 @@ use entourage_types::{AgentId, Cost, Time};
 
 use super::{
     filters,
+    named::Names,
     shell::{Page, Section, Shown, Shows, View},
+    tree::urgency,
 };
 use crate::{
     Problem,
@@ -18,13 +20,20 @@ use crate::{
 #[derive(Template)]
 #[template(path = "past.html")]
 struct Then {
+    /// What the tree is called.
+    name: String,
     root: AgentId,
     at: u64,
     time: Time,
     last: u64,
     agents: Vec<PastAgent>,
+    /// How many agents there were that are not shown.
+    hidden: usize,
     cost: Cost,
 }
+
+/// How many agents are shown.
+const SHOWN: usize = 200;
 
 impl Page for Then {
     const SECTION: Section = Section::Trees;
@@ -44,12 +53,22 @@ pub(super) async fn show(view: View, id: AgentId, at: u64) -> Shown {
         return Err(Problem::internal("the tree was shown as it is, and not as it was"));
     };
     let cost = past.agents.iter().fold(0_u64, |sum, agent| sum.saturating_add(agent.cost.nanos()));
-    view.show(&Then {
+    let mut agents = past.agents;
+    let hidden = agents.len().saturating_sub(SHOWN);
+    if hidden > 0 {
+        agents.sort_by_key(|agent| urgency(agent.status));
+        agents.truncate(SHOWN);
+    }
+    let name = Names::of(&view.caller, &[past.root]).await.title(&past.root);
+    view.show(Then {
+        name,
         root: past.root,
         at: past.at,
         time: past.time,
         last: past.last,
-        agents: past.agents,
+        agents,
+        hidden,
         cost: Cost::from_nanos(cost),
     })
+    .await
 }

@@ -2,17 +2,18 @@
 
 use askama::Template;
 use axum::{
-    extract::Request,
-    http::{HeaderName, HeaderValue, StatusCode},
+    extract::{OriginalUri, Request},
+    http::{HeaderName, HeaderValue, StatusCode, header::ACCEPT},
     middleware::Next,
     response::{Html, IntoResponse, Response},
 };
 
 use super::{
     assets, filters,
-    shell::{Main, is_htmx, live_path},
+    headers::secured,
+    shell::{Asker, Main, Shell, is_htmx, live_path},
 };
-use crate::problem::document_of;
+use crate::{Problem, problem::document_of};
 
 /// A problem, with the id under which the log has its request.
 #[derive(Template)]
@@ -21,6 +22,34 @@ struct Part<'a> {
     title: &'a str,
     detail: &'a str,
     request: &'a str,
+    /// A page that has more of it, and what that is called.
+    elsewhere: Option<&'a Elsewhere>,
+    /// Whether it is all that the page has.
+    is_whole: bool,
+}
+
+/// A page to which a refusal leads.
+#[derive(Clone)]
+struct Elsewhere {
+    path: String,
+    name: String,
+}
+
+/// A refusal with a link to what is in the way.
+pub(super) fn elsewhere(problem: Problem, path: String, name: String) -> Response {
+    let mut response = problem.into_response();
+    response.extensions_mut().insert(Elsewhere { path, name });
+    response
+}
+
+/// The response for a path at which there is no page.
+pub(super) async fn no_page(OriginalUri(uri): OriginalUri) -> Problem {
+    Problem::unknown_route(format!("there is no page at `{}`", uri.path()))
+}
+
+/// What a problem says, without its advice for programs.
+fn for_people(detail: &str) -> &str {
+    detail.split("; GET /").next().unwrap_or(detail)
 }
 
 /// The same as a page.
@@ -31,6 +60,25 @@ struct Whole<'a> {
     part: Part<'a>,
 }
 
+/// Below the navigation, if it is known who asks; alone otherwise.
+fn whole(part: Part<'_>, path: &str, asker: Option<&Asker>) -> askama::Result<String> {
+    match asker {
+        Some(asker) => Shell::around(part.render()?, part.title, path, asker).render(),
+        None => Whole { assets: assets::digest(), part }.render(),
+    }
+}
+
+/// Middleware: shows a browser a refusal that came before any page as a page, too.
+pub(crate) async fn refused(request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    let is_page = path == "/" || path == "/console" || path.starts_with("/console/");
+    let accepted = request.headers().get(ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    if is_page && accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        return secured(as_page(request, next).await).await;
+    }
+    next.run(request).await
+}
+
 /// Middleware: shows a problem as a page; to a script of a page, as the part that it asked for.
 pub(super) async fn as_page(request: Request, next: Next) -> Response {
     let (uri, by_script) = (request.uri().clone(), is_htmx(request.headers()));
@@ -38,7 +86,10 @@ pub(super) async fn as_page(request: Request, next: Next) -> Response {
         request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let response = next.run(request).await;
     let Some(document) = document_of(&response) else { return response };
-    let part = Part { title: &document.title, detail: &document.detail, request: &id };
+    let is_whole = live_path(uri.path()).is_none() && !by_script;
+    let elsewhere = response.extensions().get();
+    let detail = for_people(&document.detail);
+    let part = Part { title: &document.title, detail, request: &id, elsewhere, is_whole };
     let live = live_path(uri.path()).map(|path| Main {
         path: uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")),
         title: &document.title,
@@ -47,11 +98,11 @@ pub(super) async fn as_page(request: Request, next: Next) -> Response {
         content: part.render().unwrap_or_default(),
     });
     let expired = response.status() == StatusCode::UNAUTHORIZED;
-    let (body, targets) = match live {
+    let (body, is_for_form) = match live {
         // What is shown stays while the person logs in again.
-        Some(live) if !expired => (live.render(), None),
-        None if !by_script => (Whole { assets: assets::digest(), part }.render(), None),
-        _ => (part.render(), Some("#failed")),
+        Some(live) if !expired => (live.render(), false),
+        None if !by_script => (whole(part, uri.path(), response.extensions().get()), false),
+        _ => (part.render(), true),
     };
     let Ok(body) = body else { return response };
     let mut page = (response.status(), Html(body)).into_response();
@@ -59,10 +110,13 @@ pub(super) async fn as_page(request: Request, next: Next) -> Response {
     head.remove("content-type");
     head.remove("content-length");
     page.headers_mut().extend(head);
-    if let Some(target) = targets {
-        page.headers_mut().insert(HeaderName::from_static("hx-retarget"), HeaderValue::from_static(target));
-        page.headers_mut()
-            .insert(HeaderName::from_static("hx-reswap"), HeaderValue::from_static("innerHTML"));
-    }
-    page
+    if is_for_form { in_its_form(page) } else { page }
+}
+
+/// Has the script of a page show this in the form that was sent.
+pub(super) fn in_its_form(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(HeaderName::from_static("hx-retarget"), HeaderValue::from_static("#failed"));
+    headers.insert(HeaderName::from_static("hx-reswap"), HeaderValue::from_static("innerHTML"));
+    response
 }

@@ -4,9 +4,12 @@ use askama::Template;
 use axum::Json;
 use entourage_api::{Agent, ModelMessage, ModelRequest, PageQuery, PrefixBreak, Step};
 use entourage_types::{StepKey, Time};
+use serde::Deserialize;
 
 use super::{
     filters,
+    given::count,
+    named::tree_of,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
@@ -16,6 +19,8 @@ use crate::{
 
 /// Among how many steps of the run that of the call is looked for.
 const STEPS: u32 = 200;
+/// How many calls before this one, and after it, it can be compared with by a choice.
+const OTHERS: u32 = 100;
 
 #[derive(Template)]
 #[template(path = "request.html")]
@@ -24,6 +29,13 @@ struct Seen {
     number: u32,
     /// How many calls the run has made.
     calls: u32,
+    /// The call that it is compared with, if that is not the one before.
+    with: Option<u32>,
+    is_compared: bool,
+    /// The call that it is compared with went on where this one ends.
+    is_beginning: bool,
+    /// What its tree is called, if the agent is not its root.
+    root: Option<String>,
     /// The step that made the call.
     step: Option<Step>,
     agent: Agent,
@@ -38,7 +50,7 @@ struct Block {
     id: String,
     role: &'static str,
     text: String,
-    /// It was the same in the call before.
+    /// It was the same in the call that this one is compared with.
     was_there: bool,
 }
 
@@ -51,6 +63,33 @@ struct Times {
 }
 
 impl Seen {
+    /// What the call is compared with.
+    fn other(&self) -> String {
+        self.with.map_or_else(|| "the call before".to_owned(), |with| format!("call {with}"))
+    }
+
+    /// Whether it is compared with itself.
+    fn is_with_itself(&self) -> bool {
+        self.with == Some(self.number)
+    }
+
+    /// The query with which another call is compared with the same one, unless that is the other one itself.
+    fn kept(&self, number: u32) -> String {
+        let with = self.with.filter(|with| *with != number);
+        with.map_or_else(String::new, |with| format!("?with={with}"))
+    }
+
+    /// Whether it is compared with this call.
+    fn is_with(&self, other: &u32) -> bool {
+        self.with == Some(*other)
+    }
+
+    /// The calls that it can be compared with, those near to it where there are many.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        let first = self.number.saturating_sub(OTHERS).max(1);
+        (first..=self.calls.min(self.number.saturating_add(OTHERS))).filter(|other| *other != self.number)
+    }
+
     /// How long the call took, if that is on record.
     fn times(&self) -> Option<Times> {
         let step = self.step.as_ref()?;
@@ -74,7 +113,17 @@ impl Page for Seen {
     }
 }
 
-pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
+#[derive(Deserialize)]
+pub(super) struct With {
+    /// The call of the same run that it is compared with; the one before without it.
+    with: Option<String>,
+}
+
+pub(super) async fn show(
+    view: View,
+    Names(run, number): Names,
+    Filter(With { with }): Filter<With>,
+) -> Shown {
     let caller = &view.caller;
     let Json(request) = runs::request(caller.clone(), Names(run.clone(), number.clone())).await?;
     let Json(agent) = agents::get(caller.clone(), Id(request.agent)).await?;
@@ -85,23 +134,48 @@ pub(super) async fn show(view: View, Names(run, number): Names) -> Shown {
     let step = steps.data.into_iter().find(|step| Some(&step.key) == key.as_ref());
     let mut blocks = blocks(&request);
     let mut broken = None;
-    if let Some(before) = &request.before {
-        let names = Names(before.run.to_string(), before.number.to_string());
+    let with: Option<u32> = count("with", with)?;
+    let before = request.before.as_ref();
+    let compared = match with {
+        Some(with) => Some((Names(run.clone(), with.to_string()), None)),
+        None => {
+            before.map(|before| (Names(before.run.to_string(), before.number.to_string()), before.broken))
+        }
+    };
+    let is_compared = compared.is_some();
+    let mut is_beginning = false;
+    if let Some((names, reason)) = compared {
         let Json(earlier) = runs::request(caller.clone(), names).await?;
         let earlier = self::blocks(&earlier);
         let same = blocks.iter().zip(&earlier).take_while(|(now, then)| now.text == then.text).count();
         blocks.iter_mut().take(same).for_each(|block| block.was_there = true);
-        if same < earlier.len() {
+        is_beginning = reason.is_none() && same == blocks.len() && same < earlier.len();
+        if same < earlier.len() && !is_beginning {
             let at: usize = blocks[..same].iter().map(|block| block.text.len()).sum();
             let within = match (blocks.get(same), earlier.get(same)) {
                 (Some(now), Some(then)) => common(&now.text, &then.text),
                 _ => 0,
             };
-            broken = Some(format!("at byte {}: {}", at + within, why(before.broken)));
+            broken = Some(format!("at byte {}: {}", at + within, why(reason)));
         }
     }
     let number = request.number.unwrap_or_default();
-    view.show(&Seen { run, number, calls: of.model_calls, step, agent, request, blocks, broken })
+    let root = tree_of(caller, &agent).await;
+    view.show(Seen {
+        run,
+        number,
+        calls: of.model_calls,
+        with,
+        is_compared,
+        is_beginning,
+        root,
+        step,
+        agent,
+        request,
+        blocks,
+        broken,
+    })
+    .await
 }
 
 fn why(broken: Option<PrefixBreak>) -> &'static str {

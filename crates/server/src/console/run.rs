@@ -4,12 +4,16 @@ use std::collections::HashMap;
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Agent, ItemBody, ListItems, OutputEffect, PageQuery, Run, Step, StepResult, WaitsFor};
-use entourage_types::{CallId, RunId, StepKey, StepStatus, Time};
+use entourage_api::{
+    Agent, Cause, ItemBody, ListItems, OutputEffect, PageQuery, Run, Step, StepResult, WaitsFor,
+};
+use entourage_types::{CallId, RunId, ShownStatus, StepKey, StepStatus, Time};
 use serde::Deserialize;
 
 use super::{
     filters,
+    named::tree_of,
+    reason::Reason,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
@@ -23,7 +27,6 @@ const EACH: u32 = 200;
 const WIDTH: f64 = 1000.0;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct At {
     cursor: Option<String>,
 }
@@ -33,8 +36,14 @@ pub(super) struct At {
 struct Waterfall {
     run: Run,
     agent: Agent,
+    /// What its tree is called, if the agent is not its root.
+    root: Option<String>,
     /// Whether the price of a model that it called is known.
     is_priced: bool,
+    /// Why it does not go on.
+    reason: Option<Reason>,
+    /// Since when it is calling the model, if it is.
+    calling: Option<Time>,
     rows: Vec<Row>,
     next: Option<String>,
 }
@@ -63,6 +72,7 @@ struct Bar {
 #[derive(Default)]
 struct Made {
     tool: String,
+    is_returned: bool,
     /// The output came from a person or another agent.
     was_waited_for: bool,
     task: Option<String>,
@@ -96,12 +106,27 @@ pub(super) async fn show(view: View, Id(id): Id<RunId>, Filter(At { cursor }): F
         None => HashMap::new(),
     };
     let now = view.now();
+    let is_all_done = page.data.iter().all(|step| step.state == StepStatus::Done)
+        && made.values().all(|made| made.is_returned);
+    let last = page.data.iter().map(|step| step.updated).max().unwrap_or(run.started);
     let from = page.data.iter().map(|step| step.started).min().unwrap_or(run.started);
     let until = page.data.iter().map(|step| end(step, now)).max().unwrap_or(now);
     let span = micros(from, until).max(1);
     let rows = page.data.into_iter().map(|step| row(&run, step, &made, (from, span), now)).collect();
     let is_priced = run.model_calls == 0 || run.cost.nanos() > 0;
-    view.show(&Waterfall { run, agent, is_priced, rows, next: page.next_cursor })
+    let root = tree_of(caller, &agent).await;
+    let reason = if run.waiting_on.is_some() || run.status == ShownStatus::Running {
+        Some(Reason::of_any(caller, agent.id).await?)
+    } else {
+        None
+    };
+    // A model call is on record once it is answered: until then all that was begun before it is done.
+    let is_calling = page.next_cursor.is_none()
+        && run.status == ShownStatus::Running
+        && reason.as_ref().is_some_and(|reason| matches!(reason.last(), Cause::Work))
+        && is_all_done;
+    let calling = is_calling.then_some(last);
+    view.show(Waterfall { run, agent, root, is_priced, reason, calling, rows, next: page.next_cursor }).await
 }
 
 fn item_of(step: &Step) -> Option<u64> {
@@ -124,6 +149,7 @@ fn made(items: impl Iterator<Item = ItemBody>) -> HashMap<CallId, Made> {
             ItemBody::Output { call, tool, effect, .. } | ItemBody::SubOutput { call, tool, effect, .. } => {
                 let entry = made.entry(call).or_default();
                 entry.tool = tool;
+                entry.is_returned = true;
                 entry.was_waited_for = matches!(
                     effect,
                     Some(

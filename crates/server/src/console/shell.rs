@@ -5,11 +5,8 @@ use std::fmt::Write as _;
 use askama::Template;
 use axum::{
     extract::{Form, FromRequest, FromRequestParts, OriginalUri, Request, rejection::FormRejection},
-    http::{
-        HeaderMap, StatusCode,
-        header::{ETAG, IF_NONE_MATCH},
-        request::Parts,
-    },
+    http::{HeaderMap, header::ETAG, request::Parts},
+    middleware::Next,
     response::{IntoResponse, Response},
 };
 use entourage_types::{AgentId, Owner, PostId, Time};
@@ -17,7 +14,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::{assets, filters, filters::rendered};
-use crate::{Problem, extract::Caller, state::AppState};
+use crate::{Problem, auth::Identity, blocking_work_limit::OnePerOwner, extract::Caller, state::AppState};
 
 /// Below this path pages are served without what surrounds their live part.
 pub(super) const LIVE: &str = "/console/f";
@@ -29,6 +26,7 @@ pub(super) type Shown = Result<Response, Problem>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Section {
     Inbox,
+    Chats,
     Trees,
     Goals,
     Documents,
@@ -40,8 +38,9 @@ pub(super) enum Section {
 }
 
 impl Section {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Inbox,
+        Self::Chats,
         Self::Trees,
         Self::Goals,
         Self::Documents,
@@ -52,19 +51,24 @@ impl Section {
         Self::Server,
     ];
 
-    fn is(self, other: &Self) -> bool {
-        self == *other
+    fn is(self, other: &Option<Self>) -> bool {
+        Some(self) == *other
     }
 
-    /// Whether only the operator has it.
-    fn is_reserved(self) -> bool {
-        self == Self::Server
+    /// That of a path, whether it leads to a page or not.
+    fn of(path: &str) -> Option<Self> {
+        let below = |section: &&Self| {
+            let rest = path.strip_prefix(section.link(&true).path);
+            **section != Self::Inbox && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        Self::ALL.iter().find(below).copied()
     }
 
-    fn link(self) -> Link {
+    fn link(self, is_operator: &bool) -> Link {
         let link = |name, path, key| Link { name, path, key };
         match self {
             Self::Inbox => link("Inbox", "/console", 'i'),
+            Self::Chats => link("Chats", "/console/chats", 'c'),
             Self::Trees => link("Trees", "/console/trees", 't'),
             Self::Goals => link("Goals", "/console/goals", 'o'),
             Self::Documents => link("Documents", "/console/documents", 'd'),
@@ -72,7 +76,9 @@ impl Section {
             Self::Kinds => link("Kinds", "/console/kinds", 'k'),
             Self::Agencies => link("Agencies", "/console/agencies", 'a'),
             Self::Usage => link("Usage", "/console/usage", 'u'),
-            Self::Server => link("Server", "/console/server", 'h'),
+            Self::Server if *is_operator => link("Server", "/console/server", 'h'),
+            // All that others see of the server.
+            Self::Server => link("Webhooks", "/console/webhooks", 'h'),
         }
     }
 }
@@ -132,8 +138,6 @@ pub(super) struct View {
     path: String,
     is_part: bool,
     now: Time,
-    /// The digest of the live part that the browser shows.
-    seen: Option<String>,
 }
 
 /// The live part, with how it is refreshed.
@@ -149,10 +153,11 @@ pub(super) struct Main<'a> {
 
 #[derive(Template)]
 #[template(path = "shell.html")]
-struct Shell<'a> {
+pub(super) struct Shell<'a> {
     title: &'a str,
     assets: &'a str,
-    section: Section,
+    /// None, where no page is shown.
+    section: Option<Section>,
     owner: &'a Owner,
     has_login: bool,
     is_operator: bool,
@@ -171,16 +176,15 @@ impl FromRequestParts<AppState> for View {
         let of_live = whole.strip_prefix(LIVE).filter(|_| live_path(uri.path()).is_some());
         let within = of_live.or_else(|| whole.strip_prefix("/console"));
         let path = within.unwrap_or_default().to_owned();
-        let seen = parts.headers.get(IF_NONE_MATCH).and_then(|seen| seen.to_str().ok()).map(str::to_owned);
         let now = served.engine.clock().now();
-        Ok(Self { caller, path, is_part, now, seen })
+        Ok(Self { caller, path, is_part, now })
     }
 }
 
 impl View {
     /// The same for what is shown in place of the page that a form was on.
     pub(super) fn at(self, path: impl Into<String>) -> Self {
-        Self { path: path.into(), seen: None, ..self }
+        Self { path: path.into(), ..self }
     }
 
     /// The time, by the clock that runs the agents.
@@ -193,13 +197,16 @@ impl View {
         self.is_part
     }
 
-    /// The response with a page; none if the browser shows it as it is.
-    pub(super) fn show<P: Page>(&self, page: &P) -> Shown {
+    /// The response with a page. Texts may be long: rendering them holds up no other work, and none of other owners.
+    pub(super) async fn show<P: Page + Send + 'static>(self, page: P) -> Shown {
+        static RENDERING: OnePerOwner = OnePerOwner::new();
+        let owner = self.caller.client.owner().clone();
+        RENDERING.run(&owner, move || self.rendered(&page)).await
+    }
+
+    fn rendered<P: Page>(&self, page: &P) -> Shown {
         let content = rendered_text(page)?;
         let digest = short_digest(&content);
-        if self.is_part && self.seen.as_deref().is_some_and(|seen| seen.trim_matches('"') == digest) {
-            return Ok(StatusCode::NOT_MODIFIED.into_response());
-        }
         let title = page.title();
         let live = page.shows().to_string();
         let main = Main { path: self.path.clone(), title: &title, live, digest: &digest, content };
@@ -211,7 +218,7 @@ impl View {
         let shell = Shell {
             title: &title,
             assets: assets::digest(),
-            section: P::SECTION,
+            section: Some(P::SECTION),
             owner: self.caller.client.owner(),
             has_login: self.caller.until.is_some(),
             is_operator: self.caller.client.is_operator(),
@@ -219,6 +226,45 @@ impl View {
             below,
         };
         Ok(rendered(&shell)?.into_response())
+    }
+}
+
+/// Who asks, as far as a page that shows a problem needs it.
+#[derive(Clone)]
+pub(super) struct Asker {
+    owner: Owner,
+    has_login: bool,
+    is_operator: bool,
+}
+
+/// Middleware: has a response say who has asked.
+pub(super) async fn known(request: Request, next: Next) -> Response {
+    let asker = request.extensions().get::<Identity>().map(|identity| Asker {
+        owner: identity.owner.clone(),
+        has_login: identity.expires.is_some(),
+        is_operator: identity.is_operator,
+    });
+    let mut response = next.run(request).await;
+    if let Some(asker) = asker {
+        response.extensions_mut().insert(asker);
+    }
+    response
+}
+
+impl<'a> Shell<'a> {
+    /// What surrounds a problem, which is never refreshed.
+    pub(super) fn around(content: String, title: &'a str, path: &str, asker: &'a Asker) -> Self {
+        let main = Main { path: String::new(), title, live: Shows::Nothing.to_string(), digest: "", content };
+        Self {
+            title,
+            assets: assets::digest(),
+            section: Section::of(path),
+            owner: &asker.owner,
+            has_login: asker.has_login,
+            is_operator: asker.is_operator,
+            main,
+            below: String::new(),
+        }
     }
 }
 

@@ -2,18 +2,23 @@
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Agent, ListQuestions, Node, Question, ShowTree, ShownTree, Tally, Tree};
-use entourage_types::{AgentId, Cost, QuestionId, QuestionStatus, ShownStatus};
+use entourage_api::{Agent, Cause, ListQuestions, Node, Question, ShowTree, ShownTree, Tally, Tree};
+use entourage_types::{AgentId, Cost, QuestionId, QuestionStatus, ShownStatus, Time};
 use serde::Deserialize;
 
 use super::{
     act::Acts,
-    filters, past,
+    budget::{Beside, Lacking},
+    filters,
+    given::{condition, some},
+    level::{self, Level},
+    past,
+    reason::Reason,
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
     Problem,
-    extract::{Filter, Id},
+    extract::{Caller, Filter, Id},
     routes::v1::{agents, questions},
 };
 
@@ -21,6 +26,8 @@ use crate::{
 const EXPLAINED: usize = 50;
 /// How many agents are shown.
 const SHOWN: usize = 500;
+/// How many agents a tree may have to be shown whole; larger ones are shown a level at a time.
+const WHOLE: u64 = 200;
 
 #[derive(Template)]
 #[template(path = "tree.html")]
@@ -33,20 +40,24 @@ struct Shape {
     /// How many calls of models `cost` leaves out.
     unpriced: u64,
     hidden: usize,
+    lacking: Option<Lacking>,
 }
 
 /// An agent in its place.
-struct Row {
-    agent: Agent,
-    level: usize,
-    own: Tally,
+pub(super) struct Row {
+    pub(super) agent: Agent,
+    pub(super) level: usize,
+    /// What it has used itself, where that is known.
+    pub(super) own: Option<Tally>,
     /// What it and all below it have used.
-    all: Tally,
-    below: usize,
-    questions: usize,
-    /// The first of them.
-    question: Option<QuestionId>,
-    why: Option<String>,
+    pub(super) all: Tally,
+    pub(super) below: u64,
+    /// Whether those below it are on a page of their own.
+    pub(super) folded: bool,
+    pub(super) questions: u64,
+    /// The first of them, where it is known.
+    pub(super) question: Option<QuestionId>,
+    pub(super) reason: Option<Reason>,
 }
 
 impl Page for Shape {
@@ -66,17 +77,33 @@ impl Page for Shape {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct At {
+pub(super) struct Wanted {
     /// After which event; as it is now without it.
     at: Option<u64>,
+    /// The agent whose children are shown, and which of them.
+    of: Option<String>,
+    status: Option<String>,
+    text: Option<String>,
+    cursor: Option<String>,
 }
 
-pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { at }): Filter<At>) -> Shown {
+pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(wanted): Filter<Wanted>) -> Shown {
+    let Wanted { at, of, status, text, cursor } = wanted;
     if let Some(at) = at {
         return past::show(view, id, at).await;
     }
     let caller = &view.caller;
+    let Json(Agent { root, .. }) = agents::get(caller.clone(), Id(id)).await?;
+    let level = Level {
+        of: condition("of", of)?.unwrap_or(root),
+        status: condition("status", status)?,
+        text: text.and_then(some),
+        cursor,
+    };
+    let sums = caller.client.subtrees(&[root]).await?.remove(&root).unwrap_or_default();
+    if level.is_narrowed(root) || sums.agents.iter().sum::<u64>() > WHOLE {
+        return level::show(view, root, level).await;
+    }
     let shown = agents::tree(caller.clone(), Id(id), Filter(ShowTree { at: None })).await?;
     let Json(ShownTree::Now(tree)) = shown else {
         return Err(Problem::internal("the tree was shown as it was, and not as it is"));
@@ -96,12 +123,9 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { at }): Fil
     }
     let hidden = rows.len().saturating_sub(SHOWN);
     rows.truncate(SHOWN);
-    let waits = |row: &&mut Row| matches!(row.agent.status, ShownStatus::Waiting | ShownStatus::Failed);
-    for row in rows.iter_mut().filter(waits).take(EXPLAINED) {
-        let Json(why) = agents::why(caller.clone(), Id(row.agent.id)).await?;
-        row.why = Some(why.text);
-    }
-    view.show(&Shape {
+    explain(caller, &mut rows).await?;
+    let lacking = Lacking::of(caller, short_of_budget(&rows), id, Beside::Trees).await?;
+    view.show(Shape {
         root: id,
         title,
         rows,
@@ -109,17 +133,57 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { at }): Fil
         cost: total.cost,
         unpriced: total.unpriced,
         hidden,
+        lacking,
     })
+    .await
+}
+
+/// Says of those that wait or failed why they do not go on.
+pub(super) async fn explain(caller: &Caller, rows: &mut [Row]) -> Result<(), Problem> {
+    let waits = |row: &&mut Row| matches!(row.agent.status, ShownStatus::Waiting | ShownStatus::Failed);
+    for row in rows.iter_mut().filter(waits).take(EXPLAINED) {
+        row.reason = Some(Reason::of_any(caller, row.agent.id).await?);
+    }
+    Ok(())
+}
+
+/// Why one of these waits for more budget, if one does.
+pub(super) fn short_of_budget<'r>(rows: impl IntoIterator<Item = &'r Row>) -> Option<&'r Reason> {
+    let mut reasons = rows.into_iter().filter_map(|row| row.reason.as_ref());
+    reasons.find(|reason| matches!(reason.last(), Cause::Budget { .. }))
+}
+
+impl Row {
+    /// The first question of the agent, where it is known.
+    pub(super) fn first_question(&self) -> Option<QuestionId> {
+        let own = self.reason.as_ref().filter(|reason| reason.last_agent() == Some(self.agent.id));
+        self.question.or_else(|| own.and_then(Reason::question))
+    }
+
+    /// Since when the agent is in its state, where that is known.
+    pub(super) fn since(&self) -> Option<Time> {
+        self.reason.as_ref().and_then(Reason::since)
+    }
 }
 
 /// Adds an agent and all below it, and returns their number and what they used. What failed, waits or works comes first.
-fn add(node: Node, level: usize, asked: &[Question], rows: &mut Vec<Row>) -> (usize, Tally) {
+fn add(node: Node, level: usize, asked: &[Question], rows: &mut Vec<Row>) -> (u64, Tally) {
     let Node { agent, used, mut children } = node;
     children.sort_by_key(|child| urgency(child.agent.status));
     let at = rows.len();
     let own = || asked.iter().filter(|question| question.agent == agent.id);
-    let (questions, question) = (own().count(), own().next().map(|question| question.id));
-    rows.push(Row { agent, level, own: used, all: used, below: 0, questions, question, why: None });
+    let (questions, question) = (own().count() as u64, own().next().map(|question| question.id));
+    rows.push(Row {
+        agent,
+        level,
+        own: Some(used),
+        all: used,
+        below: 0,
+        folded: false,
+        questions,
+        question,
+        reason: None,
+    });
     let (mut below, mut all) = (0, used);
     for child in children {
         let (agents, spent) = add(child, level + 1, asked, rows);
@@ -134,7 +198,8 @@ fn add(node: Node, level: usize, asked: &[Question], rows: &mut Vec<Row>) -> (us
     (below + 1, all)
 }
 
-fn urgency(status: ShownStatus) -> u8 {
+/// The order in which agents are looked at: what failed, waits or works comes first.
+pub(super) fn urgency(status: ShownStatus) -> u8 {
     match status {
         ShownStatus::Failed => 0,
         ShownStatus::Waiting => 1,

@@ -3,21 +3,19 @@
 use askama::Template;
 use axum::Json;
 use entourage_api::{Agent, AgentOrder, ListAgents};
-use entourage_types::{AgentId, ShownStatus};
+use entourage_types::{AgentId, ShownStatus, Time};
 use serde::Deserialize;
 
 use super::{
     act::NewAgent,
     filters,
-    shell::{Page, Section, Shown, View, new_key},
+    given::{condition, some},
+    reason::Reason,
+    shell::{Page, Section, Shown, View},
 };
-use crate::{
-    extract::{Filter, Id},
-    routes::v1::agents,
-};
+use crate::{extract::Filter, routes::v1::agents};
 
 #[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     status: Option<String>,
     text: Option<String>,
@@ -31,15 +29,28 @@ struct Trees {
     status: Option<ShownStatus>,
     text: String,
     next: Option<String>,
+    new: Option<NewAgent>,
 }
 
 /// The agent at the top of a tree, with what it waits for.
 struct Row {
     agent: Agent,
-    why: Option<String>,
+    reason: Option<Reason>,
     /// How many agents of the tree are in which status, where there are more than the one.
     below: Vec<(ShownStatus, u64)>,
     open_questions: u64,
+}
+
+/// The statuses in which an agent can be.
+pub(super) fn of_agents() -> impl Iterator<Item = ShownStatus> {
+    ShownStatus::ALL.into_iter().filter(|status| *status != ShownStatus::Queued)
+}
+
+impl Row {
+    /// Since when it is in its state, where that is known.
+    fn since(&self) -> Option<Time> {
+        self.reason.as_ref().and_then(Reason::since)
+    }
 }
 
 impl Page for Trees {
@@ -50,20 +61,13 @@ impl Page for Trees {
     }
 
     fn below(&self, _: &View) -> askama::Result<String> {
-        NewAgent { key: new_key() }.render()
+        self.new.as_ref().map_or_else(|| Ok(String::new()), Template::render)
     }
 }
 
 pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
-    let blank = |text: &String| text.trim().is_empty();
-    let status = wanted.status.filter(|status| !blank(status));
-    let status: Option<ShownStatus> = match status {
-        Some(status) => Some(status.parse().map_err(|why: <ShownStatus as std::str::FromStr>::Err| {
-            crate::Problem::bad_query(format!("status: {why}"))
-        })?),
-        None => None,
-    };
-    let text = wanted.text.filter(|text| !blank(text));
+    let status: Option<ShownStatus> = condition("status", wanted.status)?;
+    let text = wanted.text.and_then(some);
     let list = ListAgents {
         roots: true,
         status,
@@ -77,11 +81,8 @@ pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
     let mut sums = view.caller.client.subtrees(&roots).await?;
     let mut rows = Vec::with_capacity(page.data.len());
     for agent in page.data {
-        let why = match agent.status {
-            ShownStatus::Waiting | ShownStatus::Failed => {
-                let Json(why) = agents::why(view.caller.clone(), Id(agent.id)).await?;
-                Some(why.text)
-            }
+        let reason = match agent.status {
+            ShownStatus::Waiting | ShownStatus::Failed => Some(Reason::of_any(&view.caller, agent.id).await?),
             _ => None,
         };
         // A tree that was removed meanwhile has none.
@@ -89,7 +90,8 @@ pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
         let all: u64 = sums.agents.iter().sum();
         let counted = ShownStatus::ALL.into_iter().zip(sums.agents).filter(|(_, count)| *count > 0);
         let below = if all > 1 { counted.collect() } else { Vec::new() };
-        rows.push(Row { agent, why, below, open_questions: sums.open_questions });
+        rows.push(Row { agent, reason, below, open_questions: sums.open_questions });
     }
-    view.show(&Trees { rows, status, text: text.unwrap_or_default(), next: page.next_cursor })
+    let new = NewAgent::of(&view, false).await?;
+    view.show(Trees { rows, status, text: text.unwrap_or_default(), next: page.next_cursor, new }).await
 }

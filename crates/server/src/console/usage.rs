@@ -1,5 +1,7 @@
 //! Usage: what was spent, by whom, on what.
 
+use std::cmp::Reverse;
+
 use askama::Template;
 use axum::Json;
 use entourage_api::{ReportUsage, Tally, UsageRow};
@@ -19,9 +21,10 @@ use crate::{
 const WIDTH: f64 = 1000.0;
 /// How many trees have their titles; the others have their ids.
 const TITLED: usize = 50;
+/// How many rows are shown: the last days, or those that spent most.
+const SHOWN: usize = 200;
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct Wanted {
     by: Option<UsageBy>,
     /// The tree of this agent alone.
@@ -34,6 +37,8 @@ struct Report {
     by: UsageBy,
     under: Option<AgentId>,
     rows: Vec<Row>,
+    /// How many rows are not shown.
+    hidden: usize,
     total: Tally,
 }
 
@@ -46,6 +51,12 @@ struct Row {
 
 /// What it can be divided by.
 const WAYS: [UsageBy; 4] = [UsageBy::Day, UsageBy::Model, UsageBy::Kind, UsageBy::Tree];
+
+impl Report {
+    fn is_by_day(&self) -> bool {
+        self.by == UsageBy::Day
+    }
+}
 
 impl Page for Report {
     const SECTION: Section = Section::Usage;
@@ -64,8 +75,16 @@ pub(super) async fn show(view: View, Filter(Wanted { by, under }): Filter<Wanted
     let is_priced = report.data.iter().any(|row| row.tally.cost.nanos() > 0);
     let measure = |tally: &Tally| if is_priced { size(tally).0 } else { size(tally).1 };
     let most = report.data.iter().map(|row| measure(&row.tally)).max().unwrap_or(0).max(1);
-    let mut rows = Vec::with_capacity(report.data.len());
-    for (number, row) in report.data.into_iter().enumerate() {
+    let mut data = report.data;
+    let hidden = data.len().saturating_sub(SHOWN);
+    if by == UsageBy::Day {
+        data.drain(..hidden);
+    } else {
+        data.sort_by_key(|row| Reverse(measure(&row.tally)));
+        data.truncate(SHOWN);
+    }
+    let mut rows = Vec::with_capacity(data.len());
+    for (number, row) in data.into_iter().enumerate() {
         let width = measure(&row.tally) as f64 / most as f64 * WIDTH;
         let (mut name, path) = named(&row);
         if let Some(tree) = row.tree.filter(|_| number < TITLED)
@@ -75,7 +94,7 @@ pub(super) async fn show(view: View, Filter(Wanted { by, under }): Filter<Wanted
         }
         rows.push(Row { name, path, width, tally: row.tally });
     }
-    view.show(&Report { by, under, rows, total: report.total })
+    view.show(Report { by, under, rows, hidden, total: report.total }).await
 }
 
 fn named(row: &UsageRow) -> (String, Option<String>) {

@@ -21,9 +21,13 @@ const LONGEST: usize = 255;
 pub(crate) struct IdempotencyKey(Option<String>);
 
 impl IdempotencyKey {
-    /// The key that a form carries.
-    pub(crate) fn of_form(key: String) -> Self {
-        Self(Some(key).filter(|key| (1..=LONGEST).contains(&key.len())))
+    /// The key that a form carries, if it has one.
+    pub(crate) fn of_form(key: String) -> Result<Self, Problem> {
+        if key.len() > LONGEST {
+            let why = format!("the key of the form has {} bytes; at most {LONGEST} are taken", key.len());
+            return Err(Problem::bad_body(why));
+        }
+        Ok(Self(Some(key).filter(|key| !key.is_empty())))
     }
 
     /// The key, as that of this request.

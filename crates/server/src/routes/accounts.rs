@@ -13,7 +13,6 @@ use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 use serde_json::Value;
 use utoipa::{IntoResponses, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Routes;
 use crate::{
@@ -22,13 +21,14 @@ use crate::{
     active_request::ActiveRequest,
     extract::Body,
     problem::{Detail, ValidationDetail},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
 };
 
 pub(crate) const ROUTES: &[Routes] = &[routes];
 
-fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(register)).routes(routes!(login))
+fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(register)).routes(routes!(login))
 }
 
 /// An email address and a password.

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounts;
 pub(crate) mod acting;
+pub(crate) mod api_router;
 pub(crate) mod chats;
 pub(crate) mod document_agent;
 mod download;
@@ -14,9 +15,7 @@ pub(crate) mod sse;
 pub(crate) mod v1;
 pub(crate) mod webhook;
 
-use utoipa_axum::router::OpenApiRouter;
+use api_router::ApiRouter;
 
-use crate::state::AppState;
-
-/// Makes the routes of a group, with their description.
-pub(crate) type Routes = fn() -> OpenApiRouter<AppState>;
+/// Makes the routes of a group.
+pub(crate) type Routes = fn() -> ApiRouter;

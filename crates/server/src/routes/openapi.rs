@@ -95,7 +95,7 @@ impl Modify for Common {
 /// Returns the description of the whole API.
 #[must_use]
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    let mut openapi = router::described().into_openapi();
+    let mut openapi = router::described();
     failures::describe_pages(&mut openapi);
     openapi
 }

@@ -9,21 +9,24 @@ use axum::{
 };
 use entourage_engine::StoreError;
 use entourage_types::Time;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::{Failures, Unexpected};
-use crate::{Problem, metrics, state::AppState};
+use crate::{
+    Problem, metrics,
+    routes::api_router::{ApiRouter, routes},
+    state::AppState,
+};
 
 /// How long the store may take to answer a readiness probe.
 const PROBE: Duration = Duration::from_secs(2);
 
-pub(crate) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(up)).routes(routes!(ready))
+pub(crate) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(up)).routes(routes!(ready))
 }
 
 /// The metrics, for which the settings may require a token.
-pub(crate) fn measured() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(measurements))
+pub(crate) fn measured() -> ApiRouter {
+    ApiRouter::new().routes(routes!(measurements))
 }
 
 /// Whether the process is up

@@ -8,7 +8,7 @@ pub(crate) fn child(engine::Child { agent, subtree: sums }: engine::Child) -> Ch
     Child { agent: agent.into(), subtree: subtree(&sums) }
 }
 
-fn subtree(engine::Subtree { agents, open_questions, used }: &engine::Subtree) -> Subtree {
+pub(crate) fn subtree(engine::Subtree { agents, open_questions, used }: &engine::Subtree) -> Subtree {
     let counted = ShownStatus::ALL.into_iter().zip(agents).filter(|(_, count)| **count > 0);
     let agents = counted.map(|(status, count)| (status.to_string(), *count)).collect();
     Subtree { agents, open_questions: *open_questions, used: (*used).into() }

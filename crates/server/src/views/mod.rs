@@ -30,7 +30,7 @@ pub(crate) use context::context;
 pub(crate) use delta::delta;
 pub(crate) use document::{act, document_diff, found_document};
 pub(crate) use entry::{entry, posted};
-pub(crate) use find::{active, asked, child, event_page};
+pub(crate) use find::{active, asked, child, event_page, subtree};
 pub(crate) use health::health_round;
 pub(crate) use job::{inconsistency, job};
 pub(crate) use kind::{finding, kind, kind_version, reloaded};

@@ -12,5 +12,6 @@ pub(crate) fn news(news: &engine::News) -> News {
     let server = news.server.iter().map(|changed| match changed {
         engine::ServerNews::Kinds => "kinds".to_owned(),
     });
-    News { trees, server: server.collect(), open_questions: news.open_questions }
+    let (documents, open_questions) = (news.documents, news.open_questions);
+    News { trees, server: server.collect(), documents, open_questions }
 }

@@ -32,6 +32,7 @@ fn cause(cause: engine::Cause) -> Cause {
         engine::Cause::Task { task } => Cause::Task { task },
         engine::Cause::Pause { reason } => Cause::Pause { reason },
         engine::Cause::Place { busy, limit } => Cause::Place { busy, limit },
+        engine::Cause::Elsewhere => Cause::Elsewhere,
         engine::Cause::Process => Cause::Process,
         engine::Cause::Crash { ends } => Cause::Crash { ends },
         engine::Cause::Work => Cause::Work,

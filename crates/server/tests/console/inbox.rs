@@ -42,6 +42,12 @@ async fn a_question_is_answered_by_an_option_by_words_or_not_at_all() {
             browser.post(&format!("/console/q/{question}/answer"), &[("act", "say"), ("text", " ")]).await;
         assert_eq!(empty.status, StatusCode::UNPROCESSABLE_ENTITY);
         assert!(empty.text.contains("the answer is empty"), "{}", empty.text);
+        let form = page.split("data-words></textarea>").nth(1).unwrap().trim_start();
+        assert!(form.starts_with("<div data-failed"), "what is wrong stands at the field: {form}");
+        let both = [("act", "say"), ("option", "blue"), ("text", "but dark")];
+        let both = browser.post(&format!("/console/q/{question}/answer"), &both).await;
+        assert_eq!(both.status, StatusCode::UNPROCESSABLE_ENTITY);
+        assert!(both.text.contains("only one of them can be the answer"), "{}", both.text);
         let done = browser.post(&format!("/console/q/{question}/answer"), fields).await;
         assert_eq!(
             (done.status, &done.headers["location"]),
@@ -113,6 +119,83 @@ async fn a_call_is_approved_as_it_was_shown_edited_or_rejected_with_a_reason() {
     let refused = browser.post(&format!("/console/q/{wrong}/answer"), &answer).await;
     assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY);
     assert!(refused.text.contains("the arguments are not JSON"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn arguments_are_edited_in_a_form_made_of_what_the_tool_takes() {
+    let site = site_with_approvals().await;
+    let browser = Browser::of(&site);
+    let (agent, question) = site.asked("note").await;
+    let page = browser.page(&format!("/console/q/{question}")).await;
+    for part in [
+        "name=\"argument.title\"",
+        "name=\"argument.content\"",
+        "\nIt is blue.</textarea>",
+        "value=\"json\"> as JSON",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let path = format!("/console/q/{question}/answer");
+    let edited = [
+        ("act", "edit"),
+        ("edit_as", "form"),
+        ("arguments", "{}"),
+        ("digest", digest_of(&page)),
+        ("argument.title", "Found"),
+        ("argument.content", "It is\r\ngreen."),
+    ];
+    let missed: Vec<_> = edited.into_iter().filter(|(name, _)| *name != "argument.content").collect();
+    let more = [&edited[..], &[("argument.colour", "none")]].concat();
+    let unseen = [&missed[..], &[("argument.content", "gre\u{200b}en")]].concat();
+    let as_json = |arguments| {
+        let json = [("act", "edit"), ("edit_as", "json"), ("digest", digest_of(&page))];
+        [&json[..], &[("arguments", arguments)]].concat()
+    };
+    for (fields, why) in [
+        (missed, "has not sent the argument `content`"),
+        (more, "other arguments"),
+        (unseen, "U+200B"),
+        (as_json("{\"title\": \"a\", \"content\": \"b\", \"title\": \"c\"}"), "`title` twice"),
+        (as_json("{\"title\": \"a\", \"content\": 0.30000000000000000001}"), "would become 0.3"),
+        (as_json("{\"title\": \"a\", \"content\": \"\u{202e}\"}"), "U+202E"),
+    ] {
+        let form = browser.form(&path, &fields).header("hx-request", "true");
+        let refused = send(form.header("sec-fetch-site", "same-origin")).await;
+        assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{why}: {}", refused.text);
+        assert!(refused.text.contains(why), "{why}: {}", refused.text);
+        assert_eq!(refused.headers["hx-retarget"], "#failed", "its form takes it from there");
+    }
+    assert_eq!(site.get(&format!("/v1/questions/{question}")).await.expect(200)["status"], "open");
+    let done = browser.post(&path, &edited).await;
+    assert_eq!(done.status, StatusCode::SEE_OTHER, "{}", done.text);
+    site.follow(&agent, 0).await.until(|frame| frame.is_status_of(&agent, "succeeded")).await;
+    let notes = site.get("/v1/notes").await.expect(200);
+    assert_eq!(notes["data"][0]["content"], "It is\ngreen.", "{notes}");
+}
+
+#[tokio::test]
+async fn what_enter_sends_of_a_field_is_what_the_field_says() {
+    let site = site_with_approvals().await;
+    let browser = Browser::of(&site);
+    let (agent, question) = site.asked("note").await;
+    for page in ["/console".to_owned(), format!("/console/q/{question}"), format!("/console/agents/{agent}")]
+    {
+        let page = browser.page(&page).await;
+        let forms: Vec<&str> = page.split("<form ").filter(|form| form.contains("data-answer")).collect();
+        assert_eq!(forms.len(), 2, "one that decides, one that edits: {page}");
+        for form in forms {
+            let form = form.split("</form>").next().unwrap();
+            // A browser presses the first button for Enter in a field of one line, or in a choice.
+            let first = form.split("<button ").nth(1).unwrap().split('>').next().unwrap();
+            let has_field = form
+                .split("<input ")
+                .skip(1)
+                .any(|field| !field.split('>').next().unwrap().contains("type=\"hidden\""));
+            assert_eq!(first.contains("value=\"edit\""), form.contains("name=\"arguments\""), "{form}");
+            assert!(!has_field || first.contains("value=\"edit\""), "{form}");
+            assert!(form.contains("name=\"digest\""), "{form}");
+        }
+    }
 }
 
 #[tokio::test]

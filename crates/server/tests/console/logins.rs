@@ -2,9 +2,12 @@
 
 use std::{sync::Arc, time::Duration};
 
+use entourage_engine::Kinds;
+use entourage_llm::{Script, ScriptedModel};
 use entourage_server::{Algorithm, mint};
 use entourage_store::Store;
 use entourage_store_sqlite::SqliteStore;
+use entourage_testkit::FakeClock;
 use entourage_types::Owner;
 use reqwest::{Method, StatusCode};
 use serde_json::json;
@@ -12,8 +15,9 @@ use serde_json::json;
 use super::{Browser, cookie_of};
 use crate::{
     auth::{SECRET, settings, token_of, with},
+    goal_site,
     site::{Site, send},
-    stream::Stream,
+    stream::{Stream, within},
 };
 
 #[tokio::test]
@@ -135,7 +139,25 @@ async fn a_login_ends_with_its_token() {
     let short = mint(&settings(), &Owner::new("ann"), Duration::from_secs(6)).unwrap();
     let browser = Browser::logged_in(&site, &short).await;
     let mut stream = Stream::open(browser.request(Method::GET, "/console/live")).await;
-    while stream.next().await.is_some() {}
+    // Each heartbeat would renew the patience of `next`.
+    within("the stream ends", async { while stream.next().await.is_some() {} }).await;
+    assert_eq!(browser.get("/console").await.status, StatusCode::SEE_OTHER);
+}
+
+#[tokio::test]
+async fn a_login_lasts_twelve_hours_at_most() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let clock = FakeClock::default();
+    let engine =
+        goal_site::engine(ScriptedModel::new([Script::text("Hello.")]), &clock, Kinds::builtin()).build();
+    let site = Site::serving(engine, settings()).await;
+    let token = mint(&settings(), &Owner::new("ann"), 24 * HOUR).unwrap();
+    let answer = Browser::of(&site).post("/console/login", &[("token", &token)]).await;
+    assert!(answer.headers["set-cookie"].to_str().unwrap().contains("Max-Age=43200"), "{:?}", answer.headers);
+    let browser = Browser { cookie: Some(cookie_of(&answer)), ..Browser::of(&site) };
+    clock.advance(12 * HOUR - Duration::from_secs(1));
+    assert_eq!(browser.get("/console").await.status, StatusCode::OK);
+    clock.advance(Duration::from_secs(1));
     assert_eq!(browser.get("/console").await.status, StatusCode::SEE_OTHER);
 }
 

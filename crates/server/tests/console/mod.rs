@@ -2,10 +2,22 @@
 //! (`tests/services/console.sh`).
 
 mod agents;
+mod budget;
+mod changes;
+mod chats;
+mod contents;
+mod filled;
 mod forms;
 mod inbox;
+mod large;
 mod logins;
+mod markdown;
+mod operator;
 mod pages;
+mod runs;
+mod waits;
+mod words;
+mod work;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{Method, RequestBuilder, StatusCode, redirect::Policy};

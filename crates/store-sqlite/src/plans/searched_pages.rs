@@ -10,8 +10,9 @@ use rusqlite::Connection;
 use super::{
     own,
     rows::{
-        TODAY, database_with_ended_rows, database_with_notes, database_with_notes_of_two,
-        database_with_notes_of_two_trees, database_with_notes_within, database_with_tree, ended_id, tree_id,
+        Beside, TODAY, database_beside, database_with_ended_rows, database_with_notes,
+        database_with_notes_of_two, database_with_notes_of_two_trees, database_with_notes_within,
+        database_with_tree, ended_id, tree_id,
     },
     steps_of, up_to,
 };
@@ -131,6 +132,18 @@ fn the_sums_of_a_branch_are_read_and_not_added_up() {
     };
     let (before, after) = (steps(&mut few), steps(&mut many));
     assert!(before > 0 && after <= before + 20, "{before} steps with few agents below, {after} with many");
+}
+
+#[test]
+fn the_sums_of_an_agent_read_no_question_of_another() {
+    let [(_few, mut few), (_many, mut many)] = [FEW, MANY].map(|rows| database_beside(Beside::Agents, rows));
+    let steps = |connection: &mut Connection| {
+        steps_of(connection, |connection| {
+            let sums = subtrees::list(connection, &own(), &[tree_id(3).parse().unwrap()]).unwrap();
+            assert_eq!(sums[0].1.open_questions, 1);
+        })
+    };
+    assert_eq!(steps(&mut few), steps(&mut many));
 }
 
 #[test]

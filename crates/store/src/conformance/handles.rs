@@ -104,6 +104,10 @@ impl<S: Store> Store for SplitHandles<S> {
         self.reads.due(until, after, limit).await
     }
 
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool> {
+        self.reads.is_due(agent, until).await
+    }
+
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {
         self.reads.inbox(agent).await
     }

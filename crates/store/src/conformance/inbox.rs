@@ -173,7 +173,11 @@ pub async fn a_consumed_wakeup_is_removed(place: impl Backing) -> Result<()> {
         .write(Write::ScheduleWakeup(second.clone()));
     store.commit(commit).await?;
     assert_eq!(store.due(at(7), None, 10).await?, []);
+    assert!(!store.is_due(known.id, at(7)).await?);
     assert_eq!(store.due(at(8), None, 10).await?, [second.clone()]);
+    assert!(store.is_due(known.id, at(8)).await?);
+    let other = new_root(&store, owner()).await?;
+    assert!(!store.is_due(other.id, at(8)).await?, "it is another agent's");
     assert_eq!(claim(&store, known.id).await?.wakeups, [second]);
     Ok(())
 }

@@ -1,10 +1,10 @@
 //! Which agents live, and count against the limits of their tree, and which may be removed.
 
-use entourage_types::{Agent, AgentId, Scope, Status, WorksFor};
+use entourage_types::{Agent, AgentId, EntityKind, Scope, Status, WorksFor};
 
 use super::{
     Backing,
-    sample::{at, claim, new_child, new_root, owner, post, wakeup},
+    sample::{at, claim, new_child, new_root, owner, post, question, wakeup},
 };
 use crate::{Commit, Error, Expect, Result, Store, Write};
 
@@ -154,6 +154,30 @@ pub async fn sums_stay_exact_when_a_chain_is_removed(place: impl Backing) -> Res
     store.commit(rest).await?;
     let alone = store.subtrees(&Scope::All, &[root.id]).await?;
     assert_eq!(alone[0].1.agents.iter().sum::<u64>(), 1, "{alone:?}");
+    Ok(())
+}
+
+/// An open question that is removed counts no more, in the tree as at its agent.
+pub async fn a_removed_question_is_open_no_more(place: impl Backing) -> Result<()> {
+    let store = place.open().await?;
+    let root = new_root(&store, owner()).await?;
+    let child = new_child(&store, &root).await?;
+    let (kept, removed) = (question(&child), question(&child));
+    let mut commit = Commit::new(at(2));
+    for asked in [&kept, &removed] {
+        commit.push(Write::record(asked)?);
+    }
+    store.commit(commit).await?;
+    let open = async || {
+        let found = store.subtrees(&Scope::All, &[root.id, child.id]).await?;
+        Ok::<_, Error>(found.into_iter().map(|(_, sums)| sums.open_questions).collect::<Vec<u64>>())
+    };
+    assert_eq!(open().await?, [2, 2]);
+    let removal = Write::PruneEntity(EntityKind::QUESTION, removed.id.to_string());
+    store.commit(Commit::new(at(3)).write(removal.clone())).await?;
+    assert_eq!(open().await?, [1, 1]);
+    store.commit(Commit::new(at(4)).write(removal)).await?;
+    assert_eq!(open().await?, [1, 1], "it is removed once");
     Ok(())
 }
 

@@ -14,7 +14,7 @@
 //! }
 //!
 //! #[async_trait]
-//! impl Place for Database {
+//! impl Backing for Database {
 //!     type Store = MyStore;
 //!
 //!     async fn open(&self) -> Result<MyStore> {
@@ -24,6 +24,10 @@
 //!
 //! entourage_store::conformance!(Database::new); // or entourage::store::conformance!
 //! ```
+//!
+//! A store that several processes share also passes [`conformance_of_handles!`](crate::conformance_of_handles), over places
+//! where [two handles](handles::Handles) are open at once, and [`conformance_of_nodes!`](crate::conformance_of_nodes), over
+//! places where [nodes meet](nodes::Meeting).
 //!
 //! The calling crate needs `tokio` with its test macro. What the suite requires beyond the documentation of
 //! [`Store`] is documented at the property that checks it.
@@ -43,6 +47,7 @@ pub mod grants;
 pub mod handles;
 pub mod inbox;
 pub mod living;
+pub mod nodes;
 mod nouns;
 pub mod races;
 pub mod random;
@@ -125,6 +130,31 @@ macro_rules! conformance_of_handles {
             }
 
             $crate::conformance!(divided);
+        }
+    };
+}
+
+/// Expands to one test for each property of the [`Nodes`](crate::Nodes) of a store that several processes share, given the
+/// path of a function that creates a [`Meeting`](nodes::Meeting).
+#[macro_export]
+macro_rules! conformance_of_nodes {
+    ($place:path) => {
+        $crate::conformance! { @each $place;
+            nodes: [
+                a_node_is_seen_as_it_described_itself_last,
+                a_node_is_alive_for_some_time_after_each_sign_of_life,
+                a_node_that_leaves_gives_everything_back,
+                a_node_that_is_gone_for_days_holds_nothing,
+                an_agent_is_of_the_node_that_took_it_first,
+                an_agent_is_given_back_by_its_node_alone,
+                agents_of_a_dead_node_are_free,
+                a_job_is_done_by_one_node,
+                two_nodes_cannot_both_take_an_agent,
+                what_others_serve_is_due_for_them_alone,
+                an_agent_is_either_kept_or_taken_over,
+                many_calls_of_a_node_are_answered_each,
+                the_last_events_of_trees_are_read_at_once,
+            ];
         }
     };
 }
@@ -230,6 +260,7 @@ macro_rules! conformance {
                 an_agent_that_is_woken_again_needs_room,
                 a_tree_gets_no_more_new_agents_than_a_limit,
                 sums_stay_exact_when_a_chain_is_removed,
+                a_removed_question_is_open_no_more,
                 expectations_about_the_end_of_agents_hold_or_refuse,
                 who_an_agent_works_for_never_changes,
             ];

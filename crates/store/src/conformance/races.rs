@@ -15,20 +15,32 @@ use crate::{
 
 pub(super) const ROUNDS: u64 = 200;
 
-/// Runs both at once; which of them starts first alternates from round to round.
-async fn at_once<A: Send + 'static, B: Send + 'static>(
+/// Runs both at once; which of them starts first alternates from round to round. In two rounds of ten, one of them waits
+/// for the other, so that both orders come whatever else the machine does.
+pub(super) async fn at_once<A: Send + 'static, B: Send + 'static>(
     round: u64,
     one: impl Future<Output = A> + Send + 'static,
     other: impl Future<Output = B> + Send + 'static,
 ) -> Result<(A, B)> {
     let (one, other) = (async { Ok(one.await) }, async { Ok(other.await) });
-    if round.is_multiple_of(2) {
-        let (one, other) = (tokio::spawn(one), tokio::spawn(other));
-        Ok((join(one).await?, join(other).await?))
-    } else {
-        let other = tokio::spawn(other);
-        let one = tokio::spawn(one);
-        Ok((join(one).await?, join(other).await?))
+    match round % 10 {
+        8 => {
+            let one = one.await?;
+            Ok((one, other.await?))
+        }
+        9 => {
+            let other = other.await?;
+            Ok((one.await?, other))
+        }
+        even if even.is_multiple_of(2) => {
+            let (one, other) = (tokio::spawn(one), tokio::spawn(other));
+            Ok((join(one).await?, join(other).await?))
+        }
+        _ => {
+            let other = tokio::spawn(other);
+            let one = tokio::spawn(one);
+            Ok((join(one).await?, join(other).await?))
+        }
     }
 }
 

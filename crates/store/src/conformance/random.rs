@@ -2,12 +2,13 @@
 
 mod acts;
 mod budgets;
+mod history;
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use entourage_types::{
-    Agent, BudgetId, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope,
-    Status, Step, Tally, Task, Tombstone, Usage, UsageBy, WaitingOn, Wakeup,
+    Agent, Cost, Entity, EntityKind, ModelUse, Owner, Parent, Post, QuestionStatus, Run, Scope, Status, Step,
+    Task, Tombstone, Usage, WaitingOn, Wakeup,
 };
 use proptest::{
     prelude::*,
@@ -18,11 +19,9 @@ use super::{
     Backing,
     sample::{at, done, key as key_of, open, post, question, request, run, say, step, task, wakeup},
 };
-use crate::{
-    AgentQuery, Claim, Commit, EntityQuery, Error, Expect, InboxSize, ItemQuery, MemoryStore, Page, Result,
-    RunQuery, Store, UsageQuery, Write,
-};
-use acts::{Act, RandomExpect, RandomWrite, act};
+use crate::{AgentQuery, Commit, Expect, InboxSize, MemoryStore, Page, Result, RunQuery, Store, Write};
+use acts::{RandomExpect, RandomWrite, act};
+use history::History;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
@@ -247,101 +246,6 @@ fn everything() -> Page {
     Page { limit: 10_000, ..Page::default() }
 }
 
-async fn replay(place: impl Backing, acts: &[Act]) -> Result<()> {
-    let mut store = place.open().await?;
-    let mut world = World { memory: MemoryStore::default(), now: 0 };
-    let first = Commit::new(at(0))
-        .write(Write::NewAgent(Agent::root(owner(false), "helper", "helps", at(0))))
-        .write(Write::NewAgent(Agent::root(owner(true), "helper", "helps", at(0))));
-    world.memory.commit(first.clone()).await?;
-    store.commit(first).await?;
-    let mut spent_from = BTreeSet::new();
-    for act in acts {
-        world.now += 1;
-        match act {
-            Act::Claim(nth) => {
-                let agents = world.agents().await?;
-                let agent = agents[nth % agents.len()].id;
-                // A store that was opened again may count claims anew, and one that nodes share has a clock and holders.
-                let uncounted = |claim: Option<Claim>| {
-                    claim.map(|claim| Claim { now: None, unsettled: 0, holder: None, ..claim })
-                };
-                let claim = uncounted(store.claim(agent, 0).await?);
-                let expected = uncounted(world.memory.claim(agent, 0).await?);
-                assert_eq!(format!("{claim:?}"), format!("{expected:?}"));
-            }
-            Act::Commit { by, stale, expect, writes } => {
-                let commit = world.commit(*by, *stale, expect.as_ref(), writes).await?;
-                budgets::note(&commit, &mut spent_from);
-                let expected = world.memory.commit(commit.clone()).await;
-                let committed = store.commit(commit.clone()).await;
-                let same = match (&committed, &expected) {
-                    (Ok(committed), Ok(expected)) => committed == expected,
-                    (Err(refused), Err(expected)) => budgets::agree(refused, expected),
-                    _ => false,
-                };
-                assert!(same, "{commit:#?}\ncame to {committed:?}, in memory to {expected:?}");
-            }
-            Act::Restart => {
-                drop(store);
-                store = place.open().await?;
-            }
-        }
-    }
-    let (kept, expected) = (all(&store, &spent_from).await?, all(&world.memory, &spent_from).await?);
-    for (kept, expected) in kept.iter().zip(&expected) {
-        assert_eq!(kept, expected);
-    }
-    assert_eq!(kept.len(), expected.len());
-    Ok(())
-}
-
-/// Reads every row under every scope, of budgets those that the history is about.
-async fn all(store: &impl Store, budgets: &BTreeSet<BudgetId>) -> Result<Vec<String>> {
-    let mut read = vec![format!("{:?}", store.due(at(1_000_000), None, 10_000).await?)];
-    for scope in [Scope::All, Scope::Owner(owner(false)), Scope::Owner(owner(true))] {
-        let agents = store.agents(&scope, AgentQuery { page: everything(), ..AgentQuery::default() }).await?;
-        let runs = store.runs(&scope, RunQuery { page: everything(), ..RunQuery::default() }).await?;
-        let open = RunQuery { open: true, ..RunQuery::default() };
-        read.push(format!("{:?}", store.count_runs(&scope, open).await?));
-        for by in
-            [&[][..], &[UsageBy::Day, UsageBy::Model], &[UsageBy::Owner, UsageBy::Kind], &[UsageBy::Run]]
-        {
-            let query = UsageQuery { by: by.to_vec(), ..UsageQuery::default() };
-            let mut sums = store.usage(&scope, query).await?;
-            // If rows were written again with less usage, a store may keep a sum of zero.
-            sums.retain(|sum| sum.tally != Tally::default());
-            read.push(format!("{sums:?}"));
-        }
-        for run in &runs {
-            let items = ItemQuery { run: Some(run.id), ..ItemQuery::of(run.agent, 0, 10_000) };
-            read.push(format!("{run:?}: {:?}", store.steps(&scope, run.id).await?));
-            read.push(format!("{:?}", store.items(&scope, items).await?));
-        }
-        let ids: Vec<_> = agents.iter().map(|agent| agent.id).collect();
-        read.push(format!("{:?}", store.subtrees(&scope, &ids).await?));
-        for agent in agents {
-            // A claimed epoch may be ahead of the row that is read; claims and commits show it.
-            read.push(format!("{:?}", Agent { epoch: 0.into(), ..agent.clone() }));
-            read.push(format!("{:?}", store.items(&scope, ItemQuery::of(agent.id, 0, 10_000)).await?));
-            read.push(format!("{:?}", store.events(&scope, agent.id, 0, 10_000).await?));
-            read.push(format!("{:?}", store.inbox(agent.id).await?));
-        }
-        for budget in budgets {
-            read.push(format!("{budget}: {:?}", store.budget(&scope, budget).await?));
-        }
-        for kind in [EntityKind::TASK, EntityKind::QUESTION, EntityKind::REQUEST] {
-            let query = EntityQuery { with_texts: true, page: everything(), ..EntityQuery::of(kind) };
-            read.push(format!("{:?}", store.entities(&scope, query.clone()).await?));
-            let text = Some("word1".to_owned());
-            let mut found = store.entities(&scope, EntityQuery { text, ..query }).await?;
-            found.sort_by(|a, b| a.id.cmp(&b.id));
-            read.push(format!("{found:?}"));
-        }
-    }
-    Ok(read)
-}
-
 /// Replays random histories on the store and in memory, and compares everything that both return and store.
 ///
 /// # Panics
@@ -354,7 +258,38 @@ pub fn any_random_history_reads_as_from_the_memory_store<P: Backing>(place: impl
     let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
     let histories = prop::collection::vec(act(), 1..60);
     let differs = TestRunner::new(config).run(&histories, |acts| {
-        let replayed: Result<(), Error> = runtime.block_on(replay(place(), &acts));
+        let replayed: Result<()> =
+            runtime.block_on(async { History::begin(place()).await?.go_on(&acts).await?.compare().await });
+        replayed.map_err(|error| TestCaseError::fail(error.to_string()))
+    });
+    if let Err(difference) = differs {
+        panic!("{difference}");
+    }
+}
+
+/// Replays random histories on a store in one place, has all rows moved to another place, goes on there, and compares
+/// everything with the store in memory: at the move and at the end.
+///
+/// # Panics
+/// If they differ, with the shortest history found that shows it.
+pub fn any_random_history_goes_on_after_a_move<P: Backing, Q: Backing>(
+    from: impl Fn() -> P,
+    to: impl Fn() -> Q,
+    moves: impl AsyncFn(&P, &Q) -> Result<()>,
+) {
+    let runtime = match tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => panic!("no runtime: {error}"),
+    };
+    let config = Config { cases: 32, failure_persistence: None, ..Config::default() };
+    let histories = (prop::collection::vec(act(), 1..60), prop::collection::vec(act(), 1..20));
+    let differs = TestRunner::new(config).run(&histories, |(before, after)| {
+        let replayed: Result<()> = runtime.block_on(async {
+            let history = History::begin(from()).await?.go_on(&before).await?;
+            let history = history.moved(to(), &moves).await?;
+            history.compare().await?;
+            history.go_on(&after).await?.compare().await
+        });
         replayed.map_err(|error| TestCaseError::fail(error.to_string()))
     });
     if let Err(difference) = differs {

@@ -3,12 +3,14 @@
 //! store applies an accepted commit.
 
 mod facts;
+mod lookups;
 mod records;
 mod rules;
 
 use entourage_types::{Agent, AgentId, Amount, Budget, BudgetAction, BudgetId, NewEvent, Owner, Status};
 
 pub use facts::{Facts, RecordState, Rejection};
+pub use lookups::Lookup;
 
 use crate::{BudgetChange, Commit, Error, Expect, Fence, Write, derive};
 

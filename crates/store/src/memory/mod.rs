@@ -2,6 +2,7 @@
 //! suite, and the suite's random histories compare other stores with it. An engine whose work need not
 //! outlive its process may use it.
 
+mod nodes;
 mod prune;
 mod rows;
 mod search;
@@ -25,6 +26,8 @@ use crate::{
     words::{RANKED, due_first, has_words},
 };
 use rows::Rows;
+
+pub use nodes::MemoryNodes;
 
 /// The number of hints buffered for a subscriber.
 const HINTS: usize = 1024;
@@ -316,6 +319,10 @@ impl Store for MemoryStore {
         wakeups.retain(fits);
         wakeups.truncate(limit as usize);
         Ok(wakeups)
+    }
+
+    async fn is_due(&self, agent: AgentId, until: Time) -> Result<bool> {
+        Ok(self.rows().wakeups().iter().any(|wakeup| wakeup.agent == agent && wakeup.due <= until))
     }
 
     async fn inbox(&self, agent: AgentId) -> Result<Vec<Post>> {

@@ -39,7 +39,9 @@ pub enum PartError {
     ControlInName(char),
     /// A text is too long.
     #[error(
-        "the {part} has {bytes} bytes, and {most} at most are kept; shorten it, or use several documents"
+        "the {part} {} {bytes} bytes, and {most} at most are kept; shorten {}, or use several documents",
+        if part.ends_with('s') { "have" } else { "has" },
+        if part.ends_with('s') { "them" } else { "it" }
     )]
     Long {
         /// Which part.
@@ -56,7 +58,7 @@ pub enum PartError {
         characters: usize,
     },
     /// A text has a NUL, which no text has and not every database stores.
-    #[error("the {part} has a NUL character; leave it out")]
+    #[error("the {part} {} a NUL character; leave it out", if part.ends_with('s') { "have" } else { "has" })]
     Nul {
         /// Which part.
         part: &'static str,

@@ -30,7 +30,10 @@ use entourage_store::Commit;
 use entourage_types::Editor;
 
 use super::Client;
-use crate::documents::{Documents, Refused};
+use crate::{
+    NodeSignal,
+    documents::{Documents, Refused},
+};
 
 impl Client {
     /// The documents of this owner, as the owner writes them.
@@ -40,6 +43,10 @@ impl Client {
 
     /// Commits a change that gives something this name.
     pub(super) async fn commit_named(&self, commit: Commit, name: &str) -> Result<(), Refused> {
-        self.engine.commit(commit).await.map(drop).map_err(|refusal| Refused::of(refusal, name))
+        self.engine.commit(commit).await.map_err(|refusal| Refused::of(refusal, name))?;
+        // No event of a tree tells of it.
+        self.engine.inner.news.documents(&self.owner);
+        self.engine.inner.signals.broadcast(NodeSignal::Documents(self.owner.clone()));
+        Ok(())
     }
 }

@@ -8,3 +8,4 @@ mod user_agent;
 
 pub use change::GoalChange;
 pub use create::NewGoal;
+pub use user_agent::USER_AGENT;

@@ -12,8 +12,8 @@ const SOUGHT: u32 = 16;
 /// Counts the user agents of an owner after those that are sought. The name stays: stores have it.
 const COUNTER: &str = "user agents";
 
-/// Its kind.
-const USER_AGENT: &str = "user_agent";
+/// The kind of user agents.
+pub const USER_AGENT: &str = "user_agent";
 
 impl Client {
     /// The user agent of this owner, which is created when it is asked for first (S4-R086).

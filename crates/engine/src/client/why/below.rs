@@ -36,6 +36,10 @@ impl Client {
     /// How many agents below an agent at rest are at work, and the one that does not go on: one that needs a person
     /// comes before what ends by itself.
     pub(super) async fn below(&self, top: &Agent) -> Result<Below> {
+        // Most agents of a large tree have none below them. The sums of a root are read from all of its runs.
+        if top.parent.is_some() && self.subtree(top.id).await?.agents.iter().sum::<u64>() == 1 {
+            return Ok(Below { at_work: 0, may_be_more: false, still: None });
+        }
         // The top is below none of those above it.
         let is_below = HashMap::from([(top.id, false)]);
         let mut looked = Looked { top: top.clone(), is_below, standing: HashMap::new() };
@@ -139,7 +143,7 @@ fn standing(cause: &Cause) -> Standing {
         Cause::Process | Cause::Nothing => Standing::Still(2),
         Cause::Timer { .. } => Standing::Still(3),
         Cause::Place { busy, limit } if busy >= limit => Standing::Still(3),
-        Cause::Work | Cause::Place { .. } => Standing::AtWork,
+        Cause::Work | Cause::Elsewhere | Cause::Place { .. } => Standing::AtWork,
         Cause::Task { .. } | Cause::Rest { .. } | Cause::Deleted => Standing::NamedElsewhere,
     }
 }

@@ -80,6 +80,8 @@ pub enum Cause {
         /// How many may be at work at once.
         limit: usize,
     },
+    /// It is to go on at another node.
+    Elsewhere,
     /// It could go on, and no process works here.
     Process,
     /// The process ended each time that it worked on the run, also when it ended the run: until a person stops
@@ -234,6 +236,7 @@ impl Cause {
                 format!("waits for a place: all {limit} are taken")
             }
             Self::Place { .. } => "is about to go on".to_owned(),
+            Self::Elsewhere => "is to go on in another process".to_owned(),
             Self::Process => "could go on, but no process works here".to_owned(),
             Self::Crash { ends } => {
                 format!("ended its process {ends} times in a row and is left alone; stop it to end its run")

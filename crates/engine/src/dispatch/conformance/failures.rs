@@ -12,7 +12,7 @@ use crate::dispatch::Advance;
 /// More commits than any store keeps hints for.
 const HINTS: usize = 1_100;
 /// More consecutive failures than any dispatcher would accept from an agent before it gives up.
-const FULL: u32 = 40;
+const FULL: u32 = 80;
 
 /// A failed or crashed activation is tried again, later.
 pub async fn delivers_again_after_a_failure_or_a_crash(subject: &dyn Subject) {

@@ -12,7 +12,7 @@ use std::{
 
 use async_trait::async_trait;
 use futures::poll;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, broadcast};
 
 use super::*;
 use crate::due::{Limits, PAGE, Page};
@@ -115,15 +115,16 @@ impl Work for Rows {
     type Hint = Key;
     type Outcome = Result<(), ()>;
 
-    const HORIZON: Duration = Duration::from_secs(60);
+    fn horizon(&self) -> Duration {
+        Duration::from_secs(60)
+    }
 
     fn limits(&self) -> Limits {
         self.limits
     }
 
     async fn page(&self, until: Time, after: Option<Key>) -> Result<Page<Self>> {
-        let hangs = self.seen.lock().unwrap().hangs;
-        if hangs {
+        if self.seen.lock().unwrap().hangs {
             std::future::pending::<()>().await;
         }
         let mut seen = self.seen.lock().unwrap();
@@ -149,7 +150,7 @@ impl Work for Rows {
         put(*key, &if *key < 1_000 { "lane" } else { "other" }, now);
     }
 
-    fn start(&self, key: Key, now: Time) -> impl Future<Output = Result<(), ()>> + Send + 'static {
+    fn start(&self, key: Key, _: &&str, now: Time) -> impl Future<Output = Result<(), ()>> + Send + 'static {
         let (seen, stop, does) = (Arc::clone(&self.seen), self.stop.clone(), Arc::clone(&self.does));
         async move {
             let attempt = {

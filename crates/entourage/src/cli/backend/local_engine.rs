@@ -36,6 +36,9 @@ pub(super) struct LocalEngine {
 impl LocalEngine {
     /// An engine with everything that agents need to work.
     pub(super) async fn to_work(settings: &Settings) -> Result<Self, entourage::Error> {
+        let mut settings = settings.clone();
+        settings.cluster.visits = true;
+        let settings = &settings;
         let entourage = Entourage::open(settings).await?;
         for problem in &entourage.problems {
             out::note(out::stderr().yellow(format!("note: {problem}; continuing without its tools")));
@@ -84,6 +87,11 @@ impl LocalEngine {
         Ok(())
     }
 
+    /// Whether another process that shares the database works for the agents of a tree.
+    pub(super) fn works_elsewhere(&self, root: AgentId) -> bool {
+        self.engine.works_elsewhere(root)
+    }
+
     /// Ends the work of all agents.
     pub(super) async fn leave(&self) {
         if let Some(host) = self.host.lock().await.take() {
@@ -128,16 +136,20 @@ impl OneTree {
 #[async_trait]
 impl Advance for OneTree {
     async fn advance(&self, agent: AgentId, due: Due) -> entourage_engine::Result<()> {
-        match self.reporting(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))? {
-            Some(found) if found.root == self.root => {
-                self.reporting(Advance::advance(&self.engine, agent, due).await)
-            }
-            _ => Ok(()),
+        match self.concerns(agent).await? {
+            true => self.reporting(Advance::advance(&self.engine, agent, due).await),
+            false => Ok(()),
         }
     }
 
     async fn give_up(&self, agent: AgentId, cause: &str) -> entourage_engine::Result<()> {
         self.engine.give_up(agent, cause).await
+    }
+
+    async fn concerns(&self, agent: AgentId) -> entourage_engine::Result<bool> {
+        let found =
+            self.reporting(self.engine.store().agent(&Scope::All, agent).await.map_err(Into::into))?;
+        Ok(found.is_some_and(|found| found.root == self.root))
     }
 
     fn woken(&self, agent: AgentId) {

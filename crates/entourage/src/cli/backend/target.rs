@@ -96,6 +96,9 @@ impl Target {
 
     /// Whether it is another process that works on this tree, or on any tree.
     pub(super) fn works_on(&self, tree: Option<AgentId>) -> bool {
-        matches!(self, Self::There(running) if running.works_on(tree))
+        match self {
+            Self::There(running) => running.works_on(tree),
+            Self::LocalEngine(here) => tree.is_some_and(|root| here.works_elsewhere(root)),
+        }
     }
 }

@@ -76,7 +76,8 @@ fn open_to_others(settings: &Settings) -> Option<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
 
     let is_open = |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0);
-    entourage::database(settings).files().into_iter().find(|file| is_open(&settings.data) && is_open(file))
+    let files = entourage::database(settings).map(|database| database.files()).unwrap_or_default();
+    files.into_iter().find(|file| is_open(&settings.data) && is_open(file))
 }
 
 /// File permissions are not checked on this system.
@@ -123,7 +124,10 @@ pub(super) async fn database(
         let backend = Backend::there(running, settings)?;
         return Ok((in_use(running), Some(backend)));
     }
-    let place = entourage::database(settings);
+    let place = match entourage::database(settings) {
+        Ok(place) => place,
+        Err(error) => return Ok((broken("database", error.to_string()), None)),
+    };
     if !place.is_begun().await.map_err(Error::from)? {
         return Ok((good("database", "is created at the first run"), None));
     }
@@ -153,6 +157,9 @@ async fn whole(database: &dyn Database) -> Finding {
         Ok(Health::Intact) => good("database", format!("{shown} is intact")),
         Ok(Health::TooLarge) => {
             good("database", format!("{shown} opens; it is too large to read in full here"))
+        }
+        Ok(Health::OfServer(program)) => {
+            good("database", format!("{shown} opens; `{program}` reads it whole"))
         }
         Ok(Health::Damaged(why)) => damaged(why),
         Err(error) => damaged(error.to_string()),

@@ -4,6 +4,8 @@ mod engine;
 mod environment;
 mod maintenance;
 mod model;
+mod nodes;
+mod restate;
 
 use clap::Args;
 use entourage::{Engine, Settings};
@@ -104,7 +106,9 @@ pub(super) async fn examine(
 
 /// Checks what agents reach: models, tools, receivers, and their own kinds.
 async fn reached(settings: &Settings, offline: bool) -> Vec<Finding> {
-    let mut findings = model::models(settings, offline).await;
+    let mut findings = nodes::nodes(settings).await;
+    findings.extend(restate::restate(settings).await);
+    findings.extend(model::models(settings, offline).await);
     findings.push(environment::keys(settings));
     findings.push(environment::search(settings));
     findings.push(environment::files(settings));

@@ -8,12 +8,12 @@ use entourage_api::{Begin, CaughtUp, schema};
 use entourage_engine::{Client, Entry, Error, Signal, TranscriptRenderer, Watch};
 use entourage_types::{Agent, AgentId, CallId, Event, EventBody, Item, ItemBody, QuestionStatus, Status};
 use serde_json::Value;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
+    routes::api_router::{ApiRouter, routes},
     routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views::chats::{
@@ -21,8 +21,8 @@ use crate::{
     },
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(follow))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(follow))
 }
 
 /// Follow a chat: first all changes so far, then new ones

@@ -10,21 +10,20 @@ use entourage_engine::NewAgent;
 use entourage_types::{Action, AgentId};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, ORCHESTRATOR, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::chats::ChatView,
 };
 
 type ChatPage = Page<ChatView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(get, delete))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(create, list)).routes(routes!(get, delete))
 }
 
 /// A chat to begin.

@@ -6,21 +6,21 @@ use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, chat};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Paging, page_of},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
     views::chats::{ChatMessageView, TreeIndex},
 };
 
 type ChatMessagePage = Page<ChatMessageView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(send, list))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(send, list))
 }
 
 /// A message to send.

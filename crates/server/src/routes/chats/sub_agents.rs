@@ -6,22 +6,21 @@ use axum::Json;
 use entourage_api::{List, Page, PageQuery, schema};
 use entourage_engine::Client;
 use entourage_types::{Agent, AgentId, Item};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     page::{Paging, page_of},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::chats::{SubAgentMessageView, SubAgentView, TreeIndex, documents},
 };
 
 type SubAgentList = List<SubAgentView>;
 type SubAgentMessagePage = Page<SubAgentMessageView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(messages))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(messages))
 }
 
 /// Returns an agent that is not the root of its tree.

@@ -3,20 +3,19 @@
 use axum::Json;
 use entourage_api::{Page, PageQuery, schema};
 use entourage_types::{AgentId, Task, TaskId};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, chat};
 use crate::{
     extract::{Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::chats::{ChatTaskView, TreeIndex},
 };
 
 type ChatTaskPage = Page<ChatTaskView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
 
 /// List the tasks of a chat, newest first

@@ -6,7 +6,6 @@ use axum::Json;
 use entourage_api::{Page, PageQuery, schema};
 use entourage_engine::{Client, ItemQuery, Page as Rows, PageEnd, PageLimit};
 use entourage_types::{AgentId, CallId, ItemBody};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Answer, Failures,
@@ -16,7 +15,7 @@ use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     page::{BYTES, Paging, page_of},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::chats::{ToolCallDocument, tool_calls},
 };
 
@@ -25,8 +24,8 @@ type ToolCallPage = Page<ToolCallDocument>;
 /// How many items are read at once to find outputs.
 const OUTPUTS: u32 = 256;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list))
 }
 
 /// List a sub-agent's tool calls (`sub_agent_tool_calls`): the latest ones, oldest first

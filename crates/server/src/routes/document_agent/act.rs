@@ -6,19 +6,19 @@ use entourage_types::ProjectChat;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::{Details, InConflict, NoProject};
 use crate::{
     Problem,
     extract::{Body, Caller, IdempotencyKey},
     routes::acting::{ActRendering, Waiting, WantsEvents},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
     views::document_agent::ActView,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(act))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(act))
 }
 
 /// A message to act upon (S5-R002).

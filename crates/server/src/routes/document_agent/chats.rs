@@ -2,21 +2,20 @@
 
 use axum::Json;
 use entourage_api::{Page, PageQuery, schema};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, failures::Details};
 use crate::{
     extract::{Caller, Filter, Id, Number},
     page::{Paging, page_of},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::document_agent::{MessageView, ProjectChatView},
 };
 
 type ChatPage = Page<ProjectChatView>;
 type MessagePage = Page<MessageView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(messages))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(messages))
 }
 
 /// List the chats about a project, in the order of their ids

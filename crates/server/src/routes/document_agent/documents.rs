@@ -11,7 +11,6 @@ use axum::{
 use entourage_api::{ChangeDocument, CreateDocument, List, Page, PageQuery, SearchDocuments, schema};
 use entourage_engine::{DocumentChange, Page as Rows};
 use entourage_types::{Document, NewDocument};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Answer, document,
@@ -22,15 +21,15 @@ use crate::{
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny, Number},
     page::{Paging, checked_found, checked_words},
     problem::etag,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::document_agent::{DocumentHeadView, DocumentView, FoundDocumentView},
 };
 
 type DocumentPage = Page<DocumentHeadView>;
 type FoundList = List<FoundDocumentView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(search))
         .routes(routes!(get, change, delete))

@@ -2,18 +2,18 @@
 
 use axum::{extract::State, response::Response};
 use entourage_api::schema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::failures::Details;
 use crate::{
     Problem,
     extract::{Caller, Id, Number},
+    routes::api_router::{ApiRouter, routes},
     routes::download,
     state::AppState,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(document)).routes(routes!(project))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(document)).routes(routes!(project))
 }
 
 /// Export a document as a Markdown file

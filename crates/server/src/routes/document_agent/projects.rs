@@ -7,7 +7,6 @@ use axum::{
 };
 use entourage_api::{ChangeProject, CreateProject, Page, PageQuery, schema};
 use entourage_engine::{NewProject, ProjectChange};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Answer,
@@ -17,14 +16,14 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, Number},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::document_agent::ProjectView,
 };
 
 type ProjectPage = Page<ProjectView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(create, list)).routes(routes!(get, change, delete))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(create, list)).routes(routes!(get, change, delete))
 }
 
 /// Create a project

@@ -2,7 +2,6 @@
 
 use axum::{Json, response::IntoResponse};
 use entourage_api::{Page, PageQuery, ShowDiff, UndoDocument, schema};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Answer, document,
@@ -13,7 +12,7 @@ use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IfMatch, Number},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::{
         self,
         document_agent::{DiffView, DocumentView, VersionView},
@@ -22,8 +21,8 @@ use crate::{
 
 type VersionPage = Page<VersionView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(diff)).routes(routes!(undo))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(diff)).routes(routes!(undo))
 }
 
 /// List the versions of a document, the first one first, each whole

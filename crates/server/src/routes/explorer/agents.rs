@@ -11,13 +11,12 @@ use entourage_api::{Problem as ProblemDocument, schema};
 use entourage_engine::{Client, Error, Overrides};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Problem,
     extract::{Body, Caller, Id},
+    routes::api_router::{ApiRouter, routes},
     routes::failures::Failures,
-    state::AppState,
     views::explorer::{Done, ExplorerAgent, ExplorerEntry, NoAgent, messages},
 };
 
@@ -25,8 +24,8 @@ use crate::{
 #[derive(Serialize, ToSchema)]
 struct ExplorerTree(BTreeMap<String, ExplorerEntry>);
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(tree))
         .routes(routes!(get))
         .routes(routes!(intervene))

@@ -13,13 +13,13 @@ use entourage_engine::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Problem,
     auth::StreamGrant,
     extract::{Body, Caller, Filter, IdempotencyKey},
     problem::method_not_allowed,
+    routes::api_router::{ApiRouter, routes},
     routes::{
         failures::{Conflict, Failures, Gone},
         sse::{EventSource, ended, message, streamed},
@@ -28,9 +28,9 @@ use crate::{
     streams::Opened,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
+pub(super) fn routes() -> ApiRouter {
     // Otherwise HEAD would be a GET, which starts an agent.
-    OpenApiRouter::new().routes(routes!(follow, begin)).route("/agent/stream", head(no_head))
+    ApiRouter::new().routes(routes!(follow, begin)).route("/agent/stream", head(no_head))
 }
 
 async fn no_head(method: Method, uri: Uri) -> impl IntoResponse {

@@ -5,17 +5,17 @@ use entourage_api::schema;
 use entourage_types::Time;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use crate::{
     Problem,
     extract::{Body, Caller},
+    routes::api_router::{ApiRouter, routes},
     routes::failures::Failures,
     state::AppState,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(make))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(make))
 }
 
 /// What a token is for.

@@ -20,7 +20,6 @@ use serde::{Deserialize, Serialize};
 use tokio_tungstenite::tungstenite;
 use tracing::Instrument as _;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     stream::{FollowExploration, LastPosition, PageVisit, chosen},
@@ -30,6 +29,7 @@ use crate::{
     Problem,
     auth::StreamGrant,
     extract::{Caller, Filter},
+    routes::api_router::{ApiRouter, routes},
     routes::{
         failures::{Conflict, Failures, Gone},
         sse::{Ending, ended},
@@ -45,8 +45,8 @@ const READ: usize = 8 << 10;
 /// How long a client has to take its leave.
 const LEAVE: Duration = Duration::from_secs(2);
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(open))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(open))
 }
 
 /// Which agent is started or followed, and from where on.

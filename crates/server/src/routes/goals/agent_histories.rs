@@ -6,21 +6,20 @@ use entourage_engine::{Client, ItemQuery};
 use entourage_types::{AgentId, Session, SessionId, Timeframe};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, goal, user_agent};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id, Ids, NoQuery},
     page::{BYTES, Paging},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::AgentHistoryView,
 };
 
 type AgentHistoryPage = Page<AgentHistoryView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list_of_goal))
         .routes(routes!(get_of_goal))
         .routes(routes!(list_of_user_agent))

@@ -7,14 +7,13 @@ use entourage_types::{AgentId, Goal, Task, TaskId};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, agent_task, goal, user_agent};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id, NoQuery},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::AgentTaskView,
 };
 
@@ -23,8 +22,8 @@ type AgentTaskPage = Page<AgentTaskView>;
 /// So many tasks of a page are looked at together.
 const AT_ONCE: usize = 8;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get))
 }
 
 /// Which tasks, newest first.

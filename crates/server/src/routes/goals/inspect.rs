@@ -5,20 +5,19 @@ use axum::Json;
 use entourage_api::schema;
 use entourage_engine::{Client, Error, ItemQuery, Page as Rows};
 use entourage_types::{AgentId, Item, ItemBody, Run, TaskId};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved, agent_task, goal, user_agent};
 use crate::{
     extract::{Caller, Id},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::{Agentable, InspectionView},
 };
 
 /// How many items of the last run are read: enough for its last turn, if that has no calls.
 const END: u32 = 16;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(of_goal)).routes(routes!(of_task)).routes(routes!(of_user_agent))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(of_goal)).routes(routes!(of_task)).routes(routes!(of_user_agent))
 }
 
 /// Inspect the agent of a goal

@@ -11,14 +11,13 @@ use entourage_types::{AgentId, Goal, GoalStatus};
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, NoBody, NoQuery},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::GoalView,
 };
 
@@ -27,8 +26,8 @@ type GoalDocumentPage = Page<GoalView>;
 /// So many goals of a page are looked at together.
 const AT_ONCE: usize = 8;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get, change, delete))
         .routes(routes!(archive))

@@ -6,19 +6,18 @@ use entourage_engine::{ModelCall, UsageQuery};
 use entourage_types::{AgentId, Cost, Owner, RunId, Tally, Time};
 use serde::Serialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, NoQuery},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type LlmCallPage = Page<LlmCallView>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(get)).routes(routes!(llm_calls))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(get)).routes(routes!(llm_calls))
 }
 
 /// The caller.

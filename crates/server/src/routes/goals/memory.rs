@@ -3,20 +3,19 @@
 use axum::Json;
 use entourage_api::{Learning, List, Note, Page, PageQuery, schema};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, goal};
 use crate::{
     extract::{Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type NotePage = Page<Note>;
 type LearningList = List<Learning>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(notes)).routes(routes!(learnings))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(notes)).routes(routes!(learnings))
 }
 
 /// List the notes of a goal, newest first: those of its agent and of its tasks

@@ -7,18 +7,17 @@ use entourage_types::{AgentId, Status, TaskId, Trigger};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Conflict, Failures, Reserved};
 use crate::{
     Problem,
     extract::{Body, Caller, IdempotencyKey},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::AgentableType,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(orchestrate))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(orchestrate))
 }
 
 /// Which agent is to work, and on what.

@@ -14,13 +14,13 @@ use entourage_types::{
     StepState, StepStatus, TaskId, Time,
 };
 use serde_json::Value;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Failures, Gone, agent_task, goal, thread_messages, user_agent};
 use crate::{
     Problem,
     extract::{Caller, Id},
     page::{BYTES, Paging},
+    routes::api_router::{ApiRouter, routes},
     routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views::goals::{Agentable, Change, Failing, ThinkView, ThreadMessageView, ThreadRenderer, is_stop},
@@ -29,8 +29,8 @@ use crate::{
 /// How many items are read at once to know which calls were open before the stream begins.
 const BEFORE: u32 = 64;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(follow_goal))
         .routes(routes!(follow_task))
         .routes(routes!(follow_user_agent))

@@ -12,13 +12,13 @@ use entourage_engine::{Client, Entry, Error, ItemQuery, Page as Rows};
 use entourage_types::{Agent, AgentId, Item, ItemBody, PostId, Step, StepState, TaskId, WaitingOn};
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, agent_task, goal, user_agent};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Paging, page_of},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
     views::goals::{Agentable, Change, Failing, ThreadMessageView, ThreadRenderer},
 };
@@ -28,8 +28,8 @@ type ThreadMessagePage = Page<ThreadMessageView>;
 /// How many items after a page are read at once for what the calls on it returned.
 const AFTER: u32 = 64;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(send_to_goal, list_of_goal))
         .routes(routes!(list_of_task))
         .routes(routes!(send_to_user_agent, list_of_user_agent))

@@ -1,17 +1,16 @@
 //! The one agent that belongs to the user and to no goal.
 
 use axum::Json;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, NoQuery},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::goals::UserAgentView,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(get))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(get))
 }
 
 /// Get the user agent, which is made when it is asked for first

@@ -9,19 +9,19 @@ use entourage_api::{Act, NewAct, schema};
 use entourage_engine::{self as engine, ActResult, Client};
 use entourage_types::{AgentId, ProjectId};
 use serde_json::{Value, json};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Id, IdempotencyKey},
     routes::acting::{ActRendering, Waiting, WantsEvents},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
     views,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(act))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(act))
 }
 
 /// The documents of `/v1`, for the chat of this agent.

@@ -15,13 +15,13 @@ use entourage_engine::{
 };
 use entourage_types::{CallId, RunOptions};
 use tokio_util::sync::CancellationToken;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
     page::Paging,
+    routes::api_router::{ApiRouter, routes},
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
     views,
@@ -31,8 +31,8 @@ type AgencyList = List<Agency>;
 type ThreadList = List<Thread>;
 type AgencyChatPage = Page<AgencyChat>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(respond))
@@ -82,7 +82,7 @@ pub(crate) async fn get(caller: Caller, Id(name): Id<String>) -> Answer<Agency> 
         Conflict,
     )
 )]
-async fn respond(
+pub(crate) async fn respond(
     caller: Caller,
     Id(name): Id<String>,
     key: IdempotencyKey,
@@ -244,6 +244,6 @@ async fn delete_chat(caller: Caller, Names(name, chat): Names) -> Result<StatusC
     ),
     responses((status = 200, description = "All threads; none if the chat has no message yet.", body = ThreadList), Failures)
 )]
-async fn threads(caller: Caller, Names(name, chat): Names) -> Answer<ThreadList> {
+pub(crate) async fn threads(caller: Caller, Names(name, chat): Names) -> Answer<ThreadList> {
     Ok(Json(caller.client.threads(&name, &chat).await?.into_iter().map(views::thread).collect()))
 }

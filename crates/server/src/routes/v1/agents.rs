@@ -11,14 +11,13 @@ use entourage_api::{
 };
 use entourage_engine::{AgentFilter, Client, Error, ItemQuery, NewAgent};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, Gone};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, Names},
     page::{BYTES, Paging, checked_limit, checked_number},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
@@ -26,8 +25,8 @@ type AgentPage = Page<Agent>;
 type ChildPage = Page<Child>;
 type Timeline = List<TimelineBucket>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(active))
         .routes(routes!(get))
@@ -154,7 +153,7 @@ async fn active(caller: Caller) -> Answer<ActiveAgents> {
     params(("id" = schema::AgentId, Path, description = "The agent."), ListChildren),
     responses((status = 200, description = "A page of children.", body = ChildPage), Failures)
 )]
-async fn children(
+pub(crate) async fn children(
     caller: Caller,
     Id(id): Id<AgentId>,
     Filter(query): Filter<ListChildren>,

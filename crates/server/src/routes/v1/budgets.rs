@@ -4,19 +4,18 @@ use axum::Json;
 use entourage_api::{Budget, GrantBudget, List, schema};
 use entourage_engine::BudgetState;
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     extract::{Body, Caller, Id, IdempotencyKey},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type BudgetList = List<Budget>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list, grant))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list, grant))
 }
 
 /// List the budgets that limit an agent: that of its tree, and yours for today
@@ -27,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     params(("id" = schema::AgentId, Path, description = "The agent.")),
     responses((status = 200, description = "The budgets.", body = BudgetList), Failures)
 )]
-async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<BudgetList> {
+pub(crate) async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<BudgetList> {
     Ok(Json(listed(caller.client.budgets(id).await?)))
 }
 
@@ -42,7 +41,7 @@ async fn list(caller: Caller, Id(id): Id<AgentId>) -> Answer<BudgetList> {
     request_body = GrantBudget,
     responses((status = 200, description = "The budgets afterwards.", body = BudgetList), Failures, Conflict)
 )]
-async fn grant(
+pub(crate) async fn grant(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,

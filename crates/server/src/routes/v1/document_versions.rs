@@ -5,25 +5,20 @@ use entourage_api::{
     Document, DocumentDiff, DocumentVersion, Page, PageQuery, ShowDiff, UndoDocument, schema,
 };
 use entourage_types::DocumentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, Stale, documents::tagged};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, Ids, IfMatch, Number},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type DocumentVersionPage = Page<DocumentVersion>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(get))
-        .routes(routes!(diff))
-        .routes(routes!(undo))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(diff)).routes(routes!(undo))
 }
 
 /// List the versions of a document, newest first, each whole

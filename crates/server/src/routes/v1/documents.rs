@@ -14,7 +14,6 @@ use entourage_api::{
 };
 use entourage_engine::{DocumentChange, Page as Rows};
 use entourage_types::{self as types, DocumentId, NewDocument, ProjectId};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, Stale};
 use crate::{
@@ -22,16 +21,16 @@ use crate::{
     extract::{Body, Caller, Filter, Id, IfMatch, IfMatchAny},
     page::{Paging, checked_found, checked_words},
     problem::etag,
+    routes::api_router::{ApiRouter, routes},
     routes::download,
-    state::AppState,
     views,
 };
 
 type DocumentHeadPage = Page<DocumentHead>;
 type FoundDocumentList = List<FoundDocument>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(search))
         .routes(routes!(get, change, delete))
@@ -60,11 +59,20 @@ async fn create(
     Id(project): Id<ProjectId>,
     Body(new): Body<CreateDocument>,
 ) -> Result<impl IntoResponse, Problem> {
-    let CreateDocument { name, content, standing_instruction, summary } = new;
-    let new = NewDocument { project, name, standing_instruction, content, summary };
-    let document = caller.client.create_document(new).await?;
+    let document = created(&caller, project, new).await?;
     let location = format!("/v1/documents/{}", document.head.id);
     Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), tagged(document)))
+}
+
+/// Creates a document.
+pub(crate) async fn created(
+    caller: &Caller,
+    project: ProjectId,
+    new: CreateDocument,
+) -> Result<types::Document, Problem> {
+    let CreateDocument { name, content, standing_instruction, summary } = new;
+    let new = NewDocument { project, name, standing_instruction, content, summary };
+    Ok(caller.client.create_document(new).await?)
 }
 
 /// List the documents of a project, newest first, without their texts
@@ -125,7 +133,7 @@ async fn get(caller: Caller, Id(id): Id<DocumentId>) -> Result<impl IntoResponse
         Failures, Conflict, Stale,
     )
 )]
-async fn change(
+pub(crate) async fn change(
     caller: Caller,
     Id(id): Id<DocumentId>,
     IfMatch(expected): IfMatch,

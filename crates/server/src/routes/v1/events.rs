@@ -12,20 +12,20 @@ use axum::{
 use entourage_api::{Begin, CaughtUp, Event, EventPage, schema};
 use entourage_engine::{EventFilter, Signal, Watch};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Gone};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id},
     page::checked_limit,
+    routes::api_router::{ApiRouter, routes},
     routes::sse::{EventSource, LastEventId, ended, frame, streamed},
     state::AppState,
     views,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(follow))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(follow))
 }
 
 /// Follow the tree that an agent belongs to: first all events so far, then new ones

@@ -8,21 +8,20 @@ use axum::{
 use entourage_api::{Agent, ChangeGoal, CreateGoal, Goal, ListGoals, Page, PageQuery, Task, schema};
 use entourage_engine::{GoalChange, NewGoal};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, agents};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, NoQuery},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type GoalPage = Page<Goal>;
 type TaskPage = Page<Task>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get, change, delete))
         .routes(routes!(tasks))
@@ -47,11 +46,16 @@ async fn create(
     key: IdempotencyKey,
     Body(new): Body<CreateGoal>,
 ) -> Result<impl IntoResponse, Problem> {
-    let CreateGoal { title, description, instructions } = new;
-    let goal =
-        caller.client.create_goal(NewGoal { title, description, instructions }, key.as_deref()).await?;
+    let goal = created(&caller, &key, new).await?;
     let location = format!("/v1/goals/{}", goal.agent);
-    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Goal::from(goal))))
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(goal)))
+}
+
+/// Creates a goal.
+pub(crate) async fn created(caller: &Caller, key: &IdempotencyKey, new: CreateGoal) -> Result<Goal, Problem> {
+    let CreateGoal { title, description, instructions } = new;
+    let new = NewGoal { title, description, instructions };
+    Ok(caller.client.create_goal(new, key.as_deref()).await?.into())
 }
 
 /// List goals, newest first
@@ -86,7 +90,11 @@ pub(crate) async fn get(caller: Caller, Id(id): Id<AgentId>, _: NoQuery) -> Answ
     request_body = ChangeGoal,
     responses((status = 200, description = "The goal.", body = Goal), Failures)
 )]
-async fn change(caller: Caller, Id(id): Id<AgentId>, Body(change): Body<ChangeGoal>) -> Answer<Goal> {
+pub(crate) async fn change(
+    caller: Caller,
+    Id(id): Id<AgentId>,
+    Body(change): Body<ChangeGoal>,
+) -> Answer<Goal> {
     let ChangeGoal { title, description, instructions, status } = change;
     let change = GoalChange { title, description, instructions, status };
     Ok(Json(caller.client.change_goal(id, change).await?.into()))
@@ -98,7 +106,7 @@ async fn change(caller: Caller, Id(id): Id<AgentId>, Body(change): Body<ChangeGo
     params(("id" = schema::GoalId, Path, description = "The goal, by its agent.")),
     responses((status = 204, description = "The goal is deleted."), Failures)
 )]
-async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {
+pub(crate) async fn delete(caller: Caller, Id(id): Id<AgentId>) -> Result<StatusCode, Problem> {
     caller.client.delete_goal(id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -123,7 +131,7 @@ pub(crate) async fn tasks(
     get, path = "/v1/user_agent", tag = "goals", operation_id = "getUserAgent",
     responses((status = 200, description = "The agent.", body = Agent), Failures)
 )]
-async fn user_agent(caller: Caller, _: NoQuery) -> Answer<Agent> {
+pub(crate) async fn user_agent(caller: Caller, _: NoQuery) -> Answer<Agent> {
     let agent = caller.client.user_agent().await?;
     Ok(Json(agents::shown(&caller.client, agent).await?))
 }

@@ -3,19 +3,18 @@
 use axum::Json;
 use entourage_api::{Grant, ListGrants, Page, schema};
 use entourage_types::GrantId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type GrantPage = Page<Grant>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(revoke))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(revoke))
 }
 
 /// List grants, newest first. Answering a question with `approve_always` creates one

@@ -2,17 +2,16 @@
 
 use axum::Json;
 use entourage_api::{HealthRound, RunHealth};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
     extract::{Caller, Filter, NoBody},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(run)).routes(routes!(run_monitor))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(run)).routes(routes!(run_monitor))
 }
 
 /// Do a round of health now

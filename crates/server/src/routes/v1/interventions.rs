@@ -3,20 +3,19 @@
 use axum::{Json, http::StatusCode};
 use entourage_api::{Intervene, Intervention, Page, PageQuery, schema};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type InterventionPage = Page<Intervention>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(intervene, list))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(intervene, list))
 }
 
 /// Intervene in an agent, at work or not

@@ -2,20 +2,19 @@
 
 use axum::Json;
 use entourage_api::{Inconsistency, Job, List};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
     extract::{Caller, Id},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type JobList = List<Job>;
 type InconsistencyList = List<Inconsistency>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(run)).routes(routes!(inconsistencies))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(run)).routes(routes!(inconsistencies))
 }
 
 /// List the maintenance jobs, each with its last run

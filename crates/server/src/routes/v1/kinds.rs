@@ -3,7 +3,6 @@
 use axum::Json;
 use entourage_api::{CheckKind, Kind, KindFinding, KindVersion, List, Page, PageQuery, Reloaded};
 use entourage_engine::KindUsage;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
     blocking_work_limit::BlockingWorkLimit,
     extract::{Body, Caller, Filter, Id, Names},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
@@ -22,8 +21,8 @@ type KindList = List<Kind>;
 type VersionPage = Page<KindVersion>;
 type FindingList = List<KindFinding>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
         .routes(routes!(versions))

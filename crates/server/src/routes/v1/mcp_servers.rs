@@ -4,19 +4,18 @@ use axum::{Json, http::StatusCode};
 use entourage_api::{List, McpServer, McpTool, SetSwitch, schema};
 use entourage_engine::{ServerRecord, ServerTool};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Id, Ids},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type McpServerList = List<McpServer>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(set, reset))
         .routes(routes!(list_of_agent))

@@ -3,13 +3,12 @@
 use axum::Json;
 use entourage_api::{Context, FindLearnings, FindSessions, Learning, List, Page, PageQuery, Session, schema};
 use entourage_types::AgentId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
@@ -17,8 +16,8 @@ type LearningList = List<Learning>;
 type LearningPage = Page<Learning>;
 type SessionPage = Page<Session>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(learnings))
         .routes(routes!(sessions))
         .routes(routes!(all_sessions))

@@ -4,21 +4,20 @@ use axum::{Json, http::StatusCode};
 use entourage_api::{Entry, ListMessages, Page, Posted, SendMessage, schema};
 use entourage_engine::PageEnd;
 use entourage_types::{AgentId, QuestionId};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey},
     page::{BYTES, Paging, checked_number, page_of},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type EntryPage = Page<Entry>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(send, transcript))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(send, transcript))
 }
 
 /// Write to an agent, at work or not

@@ -4,7 +4,7 @@
 mod acts;
 pub(crate) mod agencies;
 pub(crate) mod agents;
-mod budgets;
+pub(crate) mod budgets;
 pub(crate) mod document_versions;
 pub(crate) mod documents;
 pub(crate) mod events;
@@ -21,7 +21,7 @@ pub(crate) mod news;
 pub(crate) mod projects;
 pub(crate) mod questions;
 pub(crate) mod runs;
-mod schedules;
+pub(crate) mod schedules;
 mod secrets;
 pub(crate) mod server;
 pub(crate) mod usage;

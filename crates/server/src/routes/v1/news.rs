@@ -10,20 +10,20 @@ use axum::{
 use entourage_api::{FollowNews, Hello, NewsEvent};
 use entourage_engine::{AgentDelta, DeltaFeed, NewsFeed};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::Failures;
 use crate::{
     Problem,
     console::assets,
     extract::{Caller, Filter},
+    routes::api_router::{ApiRouter, routes},
     routes::sse::{EventSource, ended, frame, streamed},
     state::AppState,
     views,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(follow))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(follow))
 }
 
 /// Follow everything that you have: hints of what changed

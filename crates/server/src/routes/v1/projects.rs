@@ -9,13 +9,13 @@ use axum::{
 use entourage_api::{ChangeProject, CreateProject, Page, PageQuery, Project, ProjectChat, schema};
 use entourage_engine::{NewProject, ProjectChange};
 use entourage_types::ProjectId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
     page::Paging,
+    routes::api_router::{ApiRouter, routes},
     routes::download,
     state::AppState,
 };
@@ -23,8 +23,8 @@ use crate::{
 type ProjectPage = Page<Project>;
 type ProjectChatPage = Page<ProjectChat>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get, change, delete))
         .routes(routes!(chats))
@@ -41,10 +41,15 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     )
 )]
 async fn create(caller: Caller, Body(new): Body<CreateProject>) -> Result<impl IntoResponse, Problem> {
-    let CreateProject { name, description } = new;
-    let project = caller.client.create_project(NewProject { name, description }).await?;
+    let project = created(&caller, new).await?;
     let location = format!("/v1/projects/{}", project.id);
-    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(Project::from(project))))
+    Ok((StatusCode::CREATED, AppendHeaders([(LOCATION, location)]), Json(project)))
+}
+
+/// Creates a project.
+pub(crate) async fn created(caller: &Caller, new: CreateProject) -> Result<Project, Problem> {
+    let CreateProject { name, description } = new;
+    Ok(caller.client.create_project(NewProject { name, description }).await?.into())
 }
 
 /// List projects, newest first
@@ -73,7 +78,11 @@ pub(crate) async fn get(caller: Caller, Id(id): Id<ProjectId>) -> Answer<Project
     request_body = ChangeProject,
     responses((status = 200, description = "The project.", body = Project), Failures, Conflict)
 )]
-async fn change(caller: Caller, Id(id): Id<ProjectId>, Body(change): Body<ChangeProject>) -> Answer<Project> {
+pub(crate) async fn change(
+    caller: Caller,
+    Id(id): Id<ProjectId>,
+    Body(change): Body<ChangeProject>,
+) -> Answer<Project> {
     let ChangeProject { name, description } = change;
     Ok(Json(caller.client.change_project(id, ProjectChange { name, description }).await?.into()))
 }

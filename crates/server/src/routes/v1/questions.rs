@@ -4,21 +4,20 @@ use axum::Json;
 use entourage_api::{AnswerQuestion, ListQuestions, Page, Question, QuestionOrder, schema};
 use entourage_engine::QuestionFilter;
 use entourage_types::{Answer as Given, QuestionId, QuestionStatus};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type QuestionPage = Page<Question>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(answer))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(get)).routes(routes!(answer))
 }
 
 /// List questions, newest first

@@ -4,21 +4,20 @@ use axum::Json;
 use entourage_api::{ListRuns, ModelRequest, Page, PageQuery, Run, Step, TreeUsage, schema};
 use entourage_engine::{Page as Rows, RunFilter};
 use entourage_types::{AgentId, RunId};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id, Names},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type RunPage = Page<Run>;
 type StepPage = Page<Step>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(all))
         .routes(routes!(get))
@@ -50,7 +49,7 @@ pub(crate) async fn list(
     get, path = "/v1/runs", tag = "runs", operation_id = "listAllRuns", params(ListRuns),
     responses((status = 200, description = "A page of runs.", body = RunPage), Failures)
 )]
-async fn all(caller: Caller, Filter(query): Filter<ListRuns>) -> Answer<RunPage> {
+pub(crate) async fn all(caller: Caller, Filter(query): Filter<ListRuns>) -> Answer<RunPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let ListRuns { root, agent, kind, version, status, stop_reason, .. } = query;
     let of = |page| RunFilter { root, agent, kind, version, status, stop_reason, page };

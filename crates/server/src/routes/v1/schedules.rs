@@ -8,21 +8,20 @@ use axum::{
 use entourage_api::{CreateSchedule, FireTrigger, ListSchedules, Page, Posted, Schedule, schema};
 use entourage_engine::NewSchedule;
 use entourage_types::{AgentId, ScheduleId, Trigger};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, IdempotencyKey, NoBody, NoQuery},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type SchedulePage = Page<Schedule>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(create, list))
         .routes(routes!(get))
         .routes(routes!(pause))
@@ -46,7 +45,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
         Failures, Conflict,
     )
 )]
-async fn create(
+pub(crate) async fn create(
     caller: Caller,
     key: IdempotencyKey,
     Body(new): Body<CreateSchedule>,
@@ -65,7 +64,7 @@ async fn create(
     get, path = "/v1/schedules", tag = "schedules", operation_id = "listSchedules", params(ListSchedules),
     responses((status = 200, description = "A page of schedules.", body = SchedulePage), Failures)
 )]
-async fn list(caller: Caller, Filter(query): Filter<ListSchedules>) -> Answer<SchedulePage> {
+pub(crate) async fn list(caller: Caller, Filter(query): Filter<ListSchedules>) -> Answer<SchedulePage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     let read = |rows| caller.client.schedules(query.agent, query.status, rows);
     Ok(Json(paging.read(read, |schedule| schedule.id.to_string()).await?))
@@ -87,7 +86,7 @@ async fn get(caller: Caller, Id(id): Id<ScheduleId>, _: NoQuery) -> Answer<Sched
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
     responses((status = 200, description = "The schedule.", body = Schedule), Failures, Conflict)
 )]
-async fn pause(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
+pub(crate) async fn pause(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.pause_schedule(id).await?.into()))
 }
 
@@ -99,7 +98,7 @@ async fn pause(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Sche
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
     responses((status = 200, description = "The schedule.", body = Schedule), Failures, Conflict)
 )]
-async fn resume(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
+pub(crate) async fn resume(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.resume_schedule(id).await?.into()))
 }
 
@@ -109,7 +108,7 @@ async fn resume(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Sch
     params(("id" = schema::ScheduleId, Path, description = "The schedule.")),
     responses((status = 200, description = "The schedule.", body = Schedule), Failures)
 )]
-async fn end(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
+pub(crate) async fn end(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedule> {
     Ok(Json(caller.client.end_schedule(id).await?.into()))
 }
 
@@ -122,7 +121,7 @@ async fn end(caller: Caller, Id(id): Id<ScheduleId>, _: NoBody) -> Answer<Schedu
         Failures, Conflict,
     )
 )]
-async fn fire(
+pub(crate) async fn fire(
     caller: Caller,
     Id(id): Id<ScheduleId>,
     key: IdempotencyKey,
@@ -142,7 +141,7 @@ async fn fire(
         Failures, Conflict,
     )
 )]
-async fn trigger(
+pub(crate) async fn trigger(
     caller: Caller,
     Id(id): Id<AgentId>,
     key: IdempotencyKey,

@@ -5,20 +5,19 @@ use entourage_api::{Page, PageQuery, ResealedSecrets, Secret, SetSecret, schema}
 use entourage_engine::Resealed;
 use entourage_types::SecretName;
 use secrecy::SecretString;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Conflict, Failures, Reserved};
 use crate::{
     Problem,
     extract::{Body, Caller, Filter, Id, NoBody},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type SecretPage = Page<Secret>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(list)).routes(routes!(set, delete)).routes(routes!(reseal))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(list)).routes(routes!(set, delete)).routes(routes!(reseal))
 }
 
 /// List your secrets, newest first, without their values

@@ -4,20 +4,20 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use entourage_api::{Examine, Finding, HeldSettings, List, Server};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Reserved};
 use crate::{
     Installation, Problem,
     extract::{Caller, Filter},
+    routes::api_router::{ApiRouter, routes},
     state::AppState,
     views,
 };
 
 type FindingList = List<Finding>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(server)).routes(routes!(doctor)).routes(routes!(settings))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(server)).routes(routes!(doctor)).routes(routes!(settings))
 }
 
 /// Get the state of the server: its version, its places for agents, the gates before its models
@@ -37,7 +37,7 @@ pub(crate) async fn server(caller: Caller) -> Answer<Server> {
     get, path = "/v1/doctor", tag = "operations", operation_id = "examineServer", params(Examine),
     responses((status = 200, description = "What was found.", body = FindingList), Failures, Reserved)
 )]
-async fn doctor(
+pub(crate) async fn doctor(
     caller: Caller,
     Filter(Examine { offline }): Filter<Examine>,
     State(served): State<AppState>,

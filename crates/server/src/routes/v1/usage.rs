@@ -3,17 +3,16 @@
 use axum::Json;
 use entourage_api::{ReportUsage, UsageReport};
 use entourage_engine::UsageQuery;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter},
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(usage))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(usage))
 }
 
 /// Sum up the usage of your agents: exact, through crashes, retries and the removal of old data

@@ -3,22 +3,21 @@
 use axum::Json;
 use entourage_api::{Delivery, List, ListDeliveries, Page, Receiver, schema};
 use entourage_types::{DeliveryId, ParseIdError};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     Problem,
     extract::{Caller, Filter, Id, Names},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views,
 };
 
 type ReceiverList = List<Receiver>;
 type DeliveryPage = Page<Delivery>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new()
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(retry))
         .routes(routes!(deliveries))
@@ -53,7 +52,7 @@ pub(crate) async fn retry(caller: Caller, Id(name): Id<String>) -> Answer<Receiv
     params(("name" = String, Path, description = "The receiver's name.", max_length = 255), ListDeliveries),
     responses((status = 200, description = "A page of deliveries.", body = DeliveryPage), Failures)
 )]
-async fn deliveries(
+pub(crate) async fn deliveries(
     caller: Caller,
     Id(name): Id<String>,
     Filter(query): Filter<ListDeliveries>,
@@ -72,7 +71,7 @@ async fn deliveries(
     ),
     responses((status = 200, description = "The delivery, to be attempted now.", body = Delivery), Failures)
 )]
-async fn retry_delivery(caller: Caller, Names(name, delivery): Names) -> Answer<Delivery> {
+pub(crate) async fn retry_delivery(caller: Caller, Names(name, delivery): Names) -> Answer<Delivery> {
     let id: DeliveryId =
         delivery.parse().map_err(|error: ParseIdError| Problem::bad_path(error.to_string()))?;
     Ok(Json(caller.client.retry_delivery(&name, id).await?.into()))

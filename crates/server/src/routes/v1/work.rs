@@ -3,20 +3,19 @@
 use axum::Json;
 use entourage_api::{ListNotes, ListTasks, Note, Page, Task, schema};
 use entourage_types::TaskId;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures};
 use crate::{
     extract::{Caller, Filter, Id},
     page::Paging,
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
 };
 
 type TaskPage = Page<Task>;
 type NotePage = Page<Note>;
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(tasks)).routes(routes!(task)).routes(routes!(notes))
 }
 
 /// List tasks, newest first
@@ -27,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<AppState> {
     get, path = "/v1/tasks", tag = "work", operation_id = "listTasks", params(ListTasks),
     responses((status = 200, description = "A page of tasks.", body = TaskPage), Failures)
 )]
-async fn tasks(caller: Caller, Filter(query): Filter<ListTasks>) -> Answer<TaskPage> {
+pub(crate) async fn tasks(caller: Caller, Filter(query): Filter<ListTasks>) -> Answer<TaskPage> {
     let paging = Paging::new(query.limit, query.cursor.as_deref())?;
     Ok(Json(paging.narrowed(|page| caller.client.find_tasks(query.root, query.status, page)).await?))
 }

@@ -1,13 +1,12 @@
 //! The webhook for a task that ended.
 
 use entourage_types::Status;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, not_ours, ours, wake};
-use crate::state::AppState;
+use crate::routes::api_router::{ApiRouter, routes};
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(finalize))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(finalize))
 }
 
 /// A task was completed: the orchestrator reports the result to the user

@@ -3,16 +3,15 @@
 use axum::Json;
 use entourage_engine::{Page, TranscriptRenderer};
 use entourage_types::{Question, QuestionStatus};
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Headers, Outcome, Signed, WrittenTask, ignored, not_ours, ours};
 use crate::{
-    state::AppState,
+    routes::api_router::{ApiRouter, routes},
     views::chats::{ChatMessageView, TreeIndex},
 };
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(notify))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(notify))
 }
 
 /// A task waits for the user: what the main chat shows

@@ -3,16 +3,18 @@
 use entourage_types::AgentId;
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{
     Answer, Conflict, Failures, Headers, Outcome, Signed, ignored, is_ours, key_of, not_ours, ours, posted,
     wake,
 };
-use crate::{Problem, state::AppState};
+use crate::{
+    Problem,
+    routes::api_router::{ApiRouter, routes},
+};
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(orchestrator))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(orchestrator))
 }
 
 /// A message document that was written in the main chat.

@@ -2,13 +2,12 @@
 
 use serde::Deserialize;
 use utoipa::ToSchema;
-use utoipa_axum::{router::OpenApiRouter, routes};
 
 use super::{Answer, Failures, Headers, Outcome, Signed, ignored, not_ours, ours, wake};
-use crate::state::AppState;
+use crate::routes::api_router::{ApiRouter, routes};
 
-pub(super) fn routes() -> OpenApiRouter<AppState> {
-    OpenApiRouter::new().routes(routes!(tool_runner))
+pub(super) fn routes() -> ApiRouter {
+    ApiRouter::new().routes(routes!(tool_runner))
 }
 
 /// A tool call document that was written.

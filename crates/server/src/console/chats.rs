@@ -1,0 +1,189 @@
+//! Chats: what a person and an agent say to each other, and who works for the agent meanwhile.
+
+use std::collections::HashMap;
+
+use askama::Template;
+use axum::Json;
+use entourage_api::{
+    Agent, AgentOrder, Child, Entry, Intervention, ListAgents, ListChildren, ListMessages, ListQuestions,
+    Question, Role,
+};
+use entourage_types::{About, AgentId, QuestionId, QuestionStatus, ShownStatus, WaitingOn};
+use serde::Deserialize;
+
+use super::{
+    act::NewAgent,
+    agent::{pending, spoken_to},
+    arguments::Sort,
+    budget::{Beside, Lacking},
+    filters,
+    given::some,
+    place::Place,
+    reason::{Reads, Reason, reads},
+    shell::{Page, Section, Shown, Shows, View},
+};
+use crate::{
+    extract::{Filter, Id},
+    routes::v1::{agents, messages, questions},
+};
+
+/// How many chats are on a page.
+const EACH: u32 = 30;
+/// How many agents that work for another one are listed beside it.
+const BESIDE: u32 = 30;
+/// How many open questions of a tree can be answered where they were asked.
+const QUESTIONS: u32 = 200;
+
+#[derive(Deserialize)]
+pub(super) struct Wanted {
+    text: Option<String>,
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "chats.html")]
+struct Chats {
+    rows: Vec<Row>,
+    text: String,
+    next: Option<String>,
+    new: Option<NewAgent>,
+}
+
+/// An agent that a person has talked to, and the last that was said.
+struct Row {
+    agent: Agent,
+    last: Option<Entry>,
+}
+
+impl Page for Chats {
+    const SECTION: Section = Section::Chats;
+
+    fn title(&self) -> String {
+        "Chats".to_owned()
+    }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        self.new.as_ref().map_or_else(|| Ok(String::new()), Template::render)
+    }
+}
+
+pub(super) async fn all(view: View, Filter(Wanted { text, cursor }): Filter<Wanted>) -> Shown {
+    let caller = &view.caller;
+    let text = text.and_then(some);
+    let list = ListAgents {
+        roots: true,
+        text: text.clone(),
+        order: Some(AgentOrder::Updated),
+        limit: Some(EACH),
+        cursor,
+        ..ListAgents::default()
+    };
+    let Json(page) = agents::list(caller.clone(), Filter(list)).await?;
+    let mut rows = Vec::with_capacity(page.data.len());
+    // Nobody can write to an agent that has ended for good.
+    for agent in page.data.into_iter().filter(|agent| agent.status != ShownStatus::Cancelled) {
+        let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
+        let Json(said) = messages::transcript(caller.clone(), Id(agent.id), Filter(wanted)).await?;
+        rows.push(Row { agent, last: said.data.into_iter().last() });
+    }
+    let new = NewAgent::of(&view, true).await?;
+    view.show(Chats { rows, text: text.unwrap_or_default(), next: page.next_cursor, new }).await
+}
+
+#[derive(Deserialize, Default)]
+pub(super) struct At {
+    cursor: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "chat.html")]
+struct Chat {
+    agent: Agent,
+    entries: Vec<Entry>,
+    /// Those of its tree that are open.
+    open: HashMap<QuestionId, Question>,
+    place: Place,
+    /// Why it does not go on.
+    reason: Option<Reason>,
+    /// Whether that is said by the question that stands there.
+    is_told: bool,
+    lacking: Option<Lacking>,
+    reads: Reads,
+    pending: Vec<Intervention>,
+    /// Those that work for it, newest first.
+    below: Vec<Child>,
+    has_more_below: bool,
+    earlier: Option<String>,
+    is_latest: bool,
+}
+
+impl Chat {
+    /// Since when it is in its state, where that is known.
+    fn since(&self) -> Option<entourage_types::Time> {
+        self.reason.as_ref().and_then(Reason::since)
+    }
+
+    /// Whether what failed can be tried again.
+    fn can_be_retried(&self) -> bool {
+        let lacks_budget = self.reason.as_ref().is_some_and(Reason::is_budget);
+        self.agent.status == ShownStatus::Failed
+            || (self.agent.waiting_on == Some(WaitingOn::Retry) && !lacks_budget)
+    }
+}
+
+impl Page for Chat {
+    const SECTION: Section = Section::Chats;
+
+    fn title(&self) -> String {
+        filters::title_of(&self.agent.title, &self.agent.kind).to_owned()
+    }
+
+    fn shows(&self) -> Shows {
+        Shows::Tree(self.agent.root)
+    }
+
+    fn below(&self, _: &View) -> askama::Result<String> {
+        spoken_to(&self.agent, true)
+    }
+}
+
+/// The chat with an agent.
+pub(super) async fn one(view: View, Id(id): Id<AgentId>, Filter(At { cursor }): Filter<At>) -> Shown {
+    let caller = &view.caller;
+    let Json(agent) = agents::get(caller.clone(), Id(id)).await?;
+    let is_latest = cursor.is_none();
+    let wanted = ListMessages { cursor, ..ListMessages::default() };
+    let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
+    let wanted = ListQuestions {
+        status: Some(QuestionStatus::Open),
+        root: Some(agent.root),
+        limit: Some(QUESTIONS),
+        ..ListQuestions::default()
+    };
+    let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
+    let wanted = ListChildren { limit: Some(BESIDE), ..ListChildren::default() };
+    let Json(below) = agents::children(caller.clone(), Id(id), Filter(wanted)).await?;
+    let (reason, pending) = (Reason::of(caller, &agent).await?, pending(caller, id).await?);
+    let lacking = Lacking::of(caller, reason.as_ref(), id, Beside::Chats).await?;
+    let open: HashMap<QuestionId, Question> =
+        asked.data.into_iter().map(|question| (question.id, question)).collect();
+    // A question that stands there says it better.
+    let stands = |id: &QuestionId| said.data.iter().any(|entry| entry.question.as_ref() == Some(id));
+    let is_told = reason.as_ref().and_then(Reason::question).is_some_and(|question| stands(&question));
+    view.show(Chat {
+        entries: said.data,
+        earlier: said.next_cursor,
+        open,
+        place: Place::Chat(id),
+        reads: reads(agent.status, reason.as_ref()),
+        reason,
+        is_told,
+        lacking,
+        pending,
+        has_more_below: below.next_cursor.is_some(),
+        below: below.data,
+        is_latest,
+        agent,
+    })
+    .await
+}

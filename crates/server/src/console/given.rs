@@ -1,0 +1,31 @@
+//! What forms leave empty: a condition that is not set, a text that is not written.
+
+use std::{fmt::Display, str::FromStr};
+
+use crate::{Problem, page::bad_number};
+
+/// A text as a person wrote it: browsers end its lines as mails do.
+pub(super) fn lines(text: &str) -> String {
+    text.replace("\r\n", "\n")
+}
+
+/// The text, unless it is blank.
+pub(super) fn some(text: String) -> Option<String> {
+    Some(text).filter(|text| !text.trim().is_empty())
+}
+
+/// What a condition of a filter says, unless it is blank.
+pub(super) fn condition<T: FromStr<Err: Display>>(
+    name: &str,
+    text: Option<String>,
+) -> Result<Option<T>, Problem> {
+    let text = text.and_then(some);
+    text.map(|text| text.trim().parse().map_err(|why: T::Err| Problem::bad_query(format!("{name}: {why}"))))
+        .transpose()
+}
+
+/// The number that a condition gives, unless it is blank.
+pub(super) fn count<N: FromStr>(name: &str, text: Option<String>) -> Result<Option<N>, Problem> {
+    let text = text.and_then(some);
+    text.map(|text| text.trim().parse().map_err(|_| bad_number(name, &text))).transpose()
+}

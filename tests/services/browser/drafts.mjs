@@ -1,0 +1,165 @@
+// What a person writes is kept, whatever others do meanwhile, and what others do is seen.
+import assert from "node:assert/strict";
+import { posts, until, wait } from "./site.mjs";
+
+export function drafts(site) {
+  const put = (id, content, summary = "") => fetch(`${site.base}/v1/documents/${id}`, {
+    method: "PUT", body: JSON.stringify({ content, summary }), headers: { "content-type": "application/json", "if-match": "*" },
+  });
+  // A document of a project of its own.
+  const written = async (name, content) => {
+    const project = await site.api("/v1/projects", { name });
+    return (await site.api(`/v1/projects/${project.id}/documents`, { name: "Plan", content })).id;
+  };
+  const text = (page) => page.getByLabel("Text, as Markdown");
+  const drafts = (page) => page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith("draft ")));
+
+  return {
+    async "a document that others change is seen as it is now, also in its form, unless somebody writes in that"() {
+      const id = await written("Seen", "One");
+      const page = await site.page(`/console/documents/${id}`);
+      const list = await site.page("/console/documents");
+      await page.getByText("Edit", { exact: true }).click();
+      await put(id, "Two");
+      await page.locator("article.item").getByText("Two").waitFor();
+      assert.equal(await text(page).inputValue(), "Two");
+      assert.equal(await page.locator("[name=seen]").inputValue(), "2");
+      await text(page).fill("Two of mine");
+      await put(id, "Three");
+      await page.locator("article.item").getByText("Three").waitFor();
+      assert.deepEqual([await text(page).inputValue(), await page.locator("[name=seen]").inputValue()], ["Two of mine", "2"]);
+      await site.api("/v1/projects", { name: "Seen in the list" });
+      await list.getByText("Seen in the list").waitFor();
+      for (const one of [page, list]) await one.context().close();
+    },
+
+    async "what was written for an earlier version is kept beside the newer one, and saved on top of it on purpose"() {
+      const id = await written("Conflict", "One");
+      const page = await site.page(`/console/documents/${id}`, {}, /412/);
+      const save = page.getByRole("button", { name: "Save", exact: true });
+      for (const [theirs, ends] of [["Theirs", "mine"], ["Theirs again", "theirs"]]) {
+        await page.getByText("Edit", { exact: true }).click();
+        await text(page).fill("Mine");
+        await page.getByLabel("What the change is about").fill("my words");
+        await put(id, theirs, "by others");
+        await save.click();
+        await page.locator("#edit-form [data-failed]").getByText("It was changed meanwhile").waitFor();
+        await page.locator("#edit-form ins").getByText(theirs).waitFor();
+        assert.equal(await text(page).inputValue(), "Mine");
+        assert.deepEqual(await posts(page, () => text(page).press("Control+Enter")), [], "it is not saved before that is wanted");
+        if (ends === "mine") {
+          await page.getByLabel("Save what I wrote on top of").check();
+          await save.click();
+          await page.getByText("Version 3 of 3").waitFor();
+          assert.equal((await site.api(`/v1/documents/${id}`)).content, "Mine");
+        } else {
+          await page.getByRole("link", { name: "and let go what I wrote" }).click();
+          await page.getByText("Version 4 of 4").waitFor();
+          assert.equal(await text(page).inputValue(), theirs);
+        }
+        assert.deepEqual(await drafts(page), []);
+      }
+      await page.context().close();
+    },
+
+    async "what is being written is there after a reload, for its own version, until it is sent"() {
+      const [asks, id] = [await site.ask("ask Where to?"), await written("Reload", "One")];
+      const question = await site.question(asks);
+      const page = await site.page(`/console/chats/${asks}`, {}, /412/);
+      const answer = page.getByPlaceholder("Answer in words");
+      const message = page.getByPlaceholder("Write to the agent");
+      await answer.fill("To the sea, or");
+      await message.fill("By the way");
+      await page.reload();
+      assert.deepEqual([await answer.inputValue(), await message.inputValue()], ["To the sea, or", "By the way"]);
+      await page.goto(`${site.base}/console/q/${question.id}`);
+      assert.equal(await answer.inputValue(), "To the sea, or");
+      await wait(800);
+      await answer.press("Control+Enter");
+      await page.getByText("Nobody waits for you").waitFor();
+      await page.goto(`${site.base}/console/chats/${asks}`);
+      await message.press("Control+Enter");
+      await page.locator(".message").getByText("By the way").waitFor();
+      assert.deepEqual(await drafts(page), [], "what was sent is no draft");
+      await page.reload();
+      assert.equal(await message.inputValue(), "");
+
+      await page.goto(`${site.base}/console/documents/${id}`);
+      await page.getByText("Edit", { exact: true }).click();
+      await text(page).fill("One and a half");
+      await put(id, "Two");
+      await page.reload();
+      assert.equal(await text(page).inputValue(), "One and a half");
+      await page.getByRole("button", { name: "Save", exact: true }).click();
+      await page.locator("#edit-form").getByText("You began with version 1").waitFor();
+      await text(page).fill("Two");
+      await page.getByRole("link", { name: "and let go" }).click();
+      await page.getByText("Version 2 of 2").waitFor();
+      assert.deepEqual(await drafts(page), []);
+      await page.context().close();
+    },
+
+    async "an empty answer is refused at its field, and a message says whether it answers"() {
+      const agent = await site.ask("ask Which way?");
+      const { id } = await site.question(agent);
+      const page = await site.page(`/console/chats/${agent}`, {}, /422/);
+      await wait(800);
+      assert.ok(await page.locator("#composer").getByText("What you write here is read after that").isVisible());
+      await page.getByRole("button", { name: "Answer", exact: true }).click();
+      await page.locator("[data-answer] [data-failed]").getByText("the answer is empty").waitFor();
+      assert.equal(await page.locator("#failed").textContent(), "");
+      await site.api(`/v1/questions/${id}/answer`, { answer: "That one." });
+      await until("its question is answered", async () => page.locator("#composer .asked").isHidden());
+      await page.context().close();
+    },
+
+    async "keys that need a row say so, and the first row is the one that is seen first"() {
+      for (const n of [1, 2]) await site.question(await site.ask(`ask Number ${n}?`));
+      const tree = await site.ask("spawn say one ; say two");
+      await until("its agents have worked", async () => (await site.api(`/v1/agents/${tree}/tree`)).agents === 3);
+      const page = await site.page("/console");
+      const inFocus = () => page.evaluate(() => document.activeElement.id);
+      for (const [path, keys] of [["", ["1", "a", "d", "Enter"]], ["/trees", ["Enter"]], [`/trees/${tree}`, ["S", "p", "."]]]) {
+        await page.goto(`${site.base}/console${path}`);
+        for (const key of keys) {
+          await page.evaluate(() => { document.getElementById("said").textContent = ""; });
+          await page.keyboard.press(key);
+          await page.locator("#said").getByText("Choose a row first").waitFor({ state: "attached" });
+          assert.equal(await page.locator("dialog[open]").count(), 0, key);
+        }
+        const [first] = await page.locator("[data-rows] .row").evaluateAll((rows) => rows.map((row) => row.id));
+        await page.keyboard.press("j");
+        assert.equal(await inFocus(), first, path);
+      }
+      await page.goto(`${site.base}/console/agents/${tree}`);
+      await page.keyboard.press("k");
+      assert.match(await inFocus(), /^i\d+$/);
+      assert.equal((await site.api("/v1/questions?status=open")).data.length, 2);
+      await page.context().close();
+    },
+
+    async "an agent is paused by a button, and stopped by one that asks first"() {
+      const agent = await site.ask("ask Shall I?");
+      const page = await site.page(`/console/agents/${agent}`);
+      await page.getByRole("button", { name: "Pause", exact: true }).click();
+      await page.getByRole("button", { name: "Resume", exact: true }).waitFor();
+      await page.getByRole("button", { name: "Stop…" }).click();
+      assert.equal(await page.locator("#acts[open] #acts-action").inputValue(), "stop");
+      await page.getByRole("button", { name: "Do it" }).click();
+      await site.status(agent, "stopped");
+      await until("nothing is at work", async () => (await page.getByRole("button", { name: "Pause", exact: true }).count()) === 0);
+      await page.context().close();
+    },
+
+    async "a document is as wide as a phone, whatever it holds"() {
+      const row = (word) => `|${Array.from({ length: 12 }, () => word).join("|")}|`;
+      const id = await written("Wide", "One");
+      await put(id, `${row("column")}\n${row("-")}\n${row("cell")}\n`, "a summary that goes on for as long as summaries may go on in a list");
+      const page = await site.page(`/console/documents/${id}`, { viewport: { width: 360, height: 740 } });
+      await page.getByText("Edit", { exact: true }).click();
+      assert.ok(await page.locator(".markdown table").evaluate((table) => table.scrollWidth > table.clientWidth), "it is wide");
+      assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360);
+      await page.context().close();
+    },
+  };
+}
