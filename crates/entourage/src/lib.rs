@@ -38,14 +38,14 @@ pub mod telemetry;
 pub use async_trait::async_trait;
 #[cfg(feature = "server")]
 pub use compose::check_webhooks;
-#[cfg(feature = "restate")]
-pub use compose::chosen_restate;
 #[cfg(feature = "postgres")]
 pub use compose::move_to_postgres;
 pub use compose::{
     Entourage, Neighbour, Neighbours, choice, choice_offline, database, is_begun, loaded_kinds, look,
     look_only, migrate, neighbours, read_only, secret_keys, tool_settings, toolbox, unchecked, unpriced,
 };
+#[cfg(feature = "restate")]
+pub use compose::{chosen_restate, chosen_restate_of_database};
 pub use entourage_engine::{
     self as engine, Client, Clock, Engine, Entry, Kinds, NewAgent, Page, Role, Signal, SystemClock, Watch,
 };

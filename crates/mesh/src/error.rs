@@ -2,6 +2,9 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
+use entourage_store::NODE_LEASE;
+use entourage_types::{DispatchBy, NodeId};
+
 /// Why a node cannot begin.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,6 +40,19 @@ pub enum Error {
         ahead: i64,
         /// How much is allowed.
         most: Duration,
+    },
+    /// Another node is told otherwise which agents are due, so that an agent would work at two nodes at once.
+    #[error(
+        "`dispatch.by` is `{}` here, and not in the process {other}, which shares the database: give all the same. One that \
+         was killed counts for {} s more",
+        .ours.name(),
+        NODE_LEASE.as_secs()
+    )]
+    Dispatch {
+        /// What tells this node.
+        ours: DispatchBy,
+        /// The other node.
+        other: NodeId,
     },
     /// The operating system has no random numbers.
     #[error("there are no random numbers: {0}")]

@@ -26,7 +26,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{AgentDelta, DeliveryHint, Engine, NodeSignal, Signals};
 use entourage_store::{LiveNode, NodeInfo, NodeListener, Nodes};
-use entourage_types::{AgentId, NodeId, NodeRole, Time, Wakeup};
+use entourage_types::{AgentId, DispatchBy, NodeId, NodeRole, Time, Wakeup};
 use tokio::{net::TcpListener, sync::broadcast, task::JoinSet};
 
 pub use error::Error;
@@ -46,6 +46,8 @@ pub const CLOCKS: Duration = Duration::from_secs(2);
 pub struct Settings {
     /// What it does.
     pub role: NodeRole,
+    /// What tells it which agents are due, as the others.
+    pub dispatch: DispatchBy,
     /// The version of its program.
     pub version: String,
     /// Where it listens for other nodes; nowhere if none is given.
@@ -93,16 +95,15 @@ impl Mesh {
             }
             None => (None, None),
         };
-        let Settings { role, version, .. } = settings;
-        let info = NodeInfo { listener: listener.clone(), version, role, draining: false };
+        let Settings { role, version, dispatch, .. } = settings;
+        let info =
+            NodeInfo { listener: listener.clone(), version, role, dispatch: Some(dispatch), draining: false };
         let members = Members::new(Arc::clone(&nodes), info);
         let known = members.beat().await?;
-        if let Some(ahead) =
-            known.ahead(now()).filter(|ahead| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros())
-        {
+        if let Err(error) = fits(&known, dispatch, now()) {
             // If that fails, the row ends with its lease.
             let _ = nodes.leave().await;
-            return Err(Error::Clock { ahead, most: CLOCKS });
+            return Err(error);
         }
         let inner = Inner {
             nodes,
@@ -198,6 +199,20 @@ impl Mesh {
     pub fn others(&self) -> Vec<(LiveNode, bool)> {
         let others = self.inner.members.others();
         others.iter().map(|other| (other.clone(), self.inner.peer(other.id).is_up())).collect()
+    }
+}
+
+/// Whether a node whose agents are delivered so can be one of those that are known.
+fn fits(known: &members::Known, dispatch: DispatchBy, now: Time) -> Result<()> {
+    if let Some(ahead) =
+        known.ahead(now).filter(|ahead| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros())
+    {
+        return Err(Error::Clock { ahead, most: CLOCKS });
+    }
+    let differs = |other: &&LiveNode| other.info.dispatch.is_some_and(|by| by != dispatch);
+    match known.others.iter().find(differs) {
+        Some(other) => Err(Error::Dispatch { ours: dispatch, other: other.id }),
+        None => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use entourage_types::{AgentId, Time};
+use entourage_types::{AgentId, DatabaseId, Time};
 use restate_sdk::{
     context::ObjectContext,
     endpoint::{Endpoint, ServiceOptions},
@@ -12,7 +12,10 @@ use restate_sdk::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, Settings, deliveries::Deliveries};
+use crate::{
+    Error, Result, Settings,
+    deliveries::{Deliveries, NotNow},
+};
 
 /// The name of the object, with which it is called.
 pub(crate) const NAME: &str = "Agent";
@@ -37,9 +40,20 @@ pub(crate) struct Delivery {
     pub version: u32,
     /// What is due for the agent by then.
     pub due: Time,
+    /// Whether this examines the way to a node, and nobody calls again if it ends at the wrong one.
+    #[serde(default)]
+    pub examines: bool,
 }
 
-/// The object of an agent, whose key is the agent's id.
+/// The key of an agent's object: nodes of another database know that it is not theirs.
+pub(crate) fn key(database: Option<DatabaseId>, agent: AgentId) -> String {
+    database.map_or_else(|| agent.to_string(), |database| format!("{database}.{agent}"))
+}
+
+/// The status with which a call for examination is refused by a node of another database.
+pub(crate) const OTHER_DATABASE: u16 = 409;
+
+/// The object of an agent, whose key is the agent's id behind that of the database.
 struct Agent(Arc<Deliveries>);
 
 #[restate_sdk::object(name = "Agent")]
@@ -47,9 +61,21 @@ impl Agent {
     /// Advances the agent. There is no step for Restate to remember: what was done is in the store.
     #[handler]
     async fn advance(&self, ctx: ObjectContext<'_>, delivery: Json<Delivery>) -> Result<(), HandlerError> {
+        let delivery = delivery.into_inner();
+        let (database, agent) = match ctx.key().split_once('.') {
+            Some((database, agent)) => (Some(database), agent),
+            None => (None, ctx.key()),
+        };
+        if self.0.database().map(|ours| ours.to_string()).as_deref() != database {
+            let refused = NotNow::OtherDatabase;
+            return Err(match delivery.examines {
+                true => TerminalError::new_with_code(OTHER_DATABASE, refused.to_string()).into(),
+                false => refused.into(),
+            });
+        }
         let unknown = |_| TerminalError::new_with_code(400, "the key is no id of an agent");
-        let agent: AgentId = ctx.key().parse().map_err(unknown)?;
-        Ok(self.0.deliver(agent, delivery.into_inner()).await?)
+        let agent: AgentId = agent.parse().map_err(unknown)?;
+        Ok(self.0.deliver(agent, delivery).await?)
     }
 }
 
@@ -109,7 +135,7 @@ mod tests {
         settings.identity_key = identity_key.map(ToOwned::to_owned);
         let parts =
             (Arc::new(Nobody) as _, Arc::new(MemoryStore::default()) as _, Arc::new(SystemClock) as _);
-        let deliveries = Deliveries::new(&settings, parts, Default::default());
+        let deliveries = Deliveries::new(&settings, None, parts, Default::default());
         let request = hyper::Request::get("/health").body(String::new()).unwrap();
         endpoint(Arc::new(deliveries), &settings).unwrap().handle(request).status().as_u16()
     }
@@ -125,6 +151,9 @@ mod tests {
     fn a_delivery_of_a_neighbouring_version_is_read() {
         let later = r#"{"version": 1, "due": "2026-01-01T00:00:00Z", "place": {"owner": "bob"}}"#;
         let delivery: Delivery = serde_json::from_str(later).unwrap();
-        assert_eq!(delivery, Delivery { version: 1, due: Time::from_micros(1_767_225_600_000_000) });
+        assert_eq!(
+            delivery,
+            Delivery { version: 1, due: Time::from_micros(1_767_225_600_000_000), examines: false }
+        );
     }
 }

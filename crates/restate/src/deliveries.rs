@@ -13,7 +13,7 @@ use entourage_engine::{
     dispatch::{Advance, Due, Failures, Places},
 };
 use entourage_store::Store;
-use entourage_types::{AgentId, Time};
+use entourage_types::{AgentId, DatabaseId, Time};
 use tokio::sync::Semaphore;
 use tokio_util::{sync::CancellationToken, task::AbortOnDropHandle};
 
@@ -24,6 +24,7 @@ use crate::{
 
 /// The calls in progress, and what this node remembers of those that failed.
 pub(crate) struct Deliveries {
+    database: Option<DatabaseId>,
     engine: Arc<dyn Advance>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -49,6 +50,9 @@ pub(crate) enum NotNow {
     /// Another node sent what this one does not know.
     #[error("this node is too old for this delivery")]
     TooOld,
+    /// Nodes of another database are registered with the same Restate.
+    #[error("this process serves the agents of another database: each needs a Restate of its own")]
+    OtherDatabase,
     /// It did not succeed.
     #[error("the agent is to be tried again later; the log of the node says why")]
     Later,
@@ -86,11 +90,13 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Deliveries {
     pub(crate) fn new(
         settings: &Settings,
+        database: Option<DatabaseId>,
         (engine, store, clock): (Arc<dyn Advance>, Arc<dyn Store>, Arc<dyn Clock>),
         (stop, over): (CancellationToken, CancellationToken),
     ) -> Self {
-        let limit = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS);
+        let limit = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Self {
+            database,
             engine,
             store,
             clock,
@@ -102,6 +108,11 @@ impl Deliveries {
             stop,
             over,
         }
+    }
+
+    /// The database whose agents this node serves; none if the calls do not say.
+    pub(crate) fn database(&self) -> Option<DatabaseId> {
+        self.database
     }
 
     /// What this node remembers of activations that failed.
@@ -156,7 +167,11 @@ impl Deliveries {
         let waiting = Waiting::new(self);
         let place = tokio::select! {
             biased;
-            () = self.stop.cancelled() => return Err(NotNow::Ending),
+            () = self.stop.cancelled() => {
+                // Restate would call again here while it has this connection. Once that is gone, it calls another node.
+                self.over.cancelled().await;
+                return Err(NotNow::Ending);
+            }
             place = self.places.acquire() => place.map_err(|_| NotNow::Ending)?,
         };
         drop(waiting);
@@ -177,6 +192,15 @@ impl Deliveries {
             Ok(panic) => message(&*panic),
             Err(cut) => cut.to_string(),
         }))
+    }
+
+    /// Waits until no agent is at work here. None begins its work from then on.
+    pub(crate) async fn idle(&self) {
+        let all = u32::try_from(self.limit).unwrap_or(u32::MAX);
+        // It fails where it is closed, which it never is.
+        if let Ok(places) = self.places.acquire_many(all).await {
+            places.forget();
+        }
     }
 
     /// The moment by which this node judges what is due. Another node's clock may be ahead.

@@ -1,12 +1,16 @@
 //! Serves Restate's calls over HTTP/2.
 
-use std::time::Duration;
-
-use hyper::server::conn::http2;
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::graceful::GracefulShutdown,
+use std::{
+    sync::{Arc, Once},
+    time::Duration,
 };
+
+use hyper::{
+    StatusCode,
+    server::conn::http2,
+    service::{Service as _, service_fn},
+};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use restate_sdk::{endpoint::Endpoint, hyper::HyperEndpoint};
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_util::sync::CancellationToken;
@@ -17,15 +21,21 @@ const ASKED: Duration = Duration::from_secs(3);
 /// The pause after no connection could be accepted, as when the process has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Serves calls until `stop` is cancelled and those in progress have ended, or their time of grace is over.
+/// Serves calls until `stop` is cancelled, and those that are there by then until `ended`.
+///
+/// Restate is not told that a connection is about to end (GOAWAY): with the next call that it wants to make, it would break
+/// off all those of the connection.
 pub(crate) async fn serve(
     listener: TcpListener,
     endpoint: Endpoint,
     stop: &CancellationToken,
-    grace: Duration,
+    ended: impl Future<Output = ()>,
 ) {
-    let endpoint = HyperEndpoint::new(endpoint);
-    let draining = GracefulShutdown::new();
+    let (endpoint, refused) = (HyperEndpoint::new(endpoint), Arc::new(Once::new()));
+    let service = service_fn(move |request| {
+        let (answer, refused) = (endpoint.call(request), Arc::clone(&refused));
+        async move { answer.await.inspect(|answer| say_if_refused(answer.status(), &refused)) }
+    });
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -39,8 +49,8 @@ pub(crate) async fn serve(
                     .timer(TokioTimer::new())
                     .keep_alive_interval(ASKED)
                     .keep_alive_timeout(ASKED)
-                    .serve_connection(TokioIo::new(stream), endpoint.clone());
-                connections.spawn(draining.watch(connection));
+                    .serve_connection(TokioIo::new(stream), service.clone());
+                connections.spawn(connection);
             }
             Err(cause) => {
                 tracing::warn!(%cause, "cannot accept a connection of Restate");
@@ -49,6 +59,16 @@ pub(crate) async fn serve(
         }
     }
     drop(listener);
-    // What does not end in time is cut, which loses nothing.
-    let _ = tokio::time::timeout(grace, draining.shutdown()).await;
+    ended.await;
+}
+
+/// Says once that calls are refused: nobody else would.
+fn say_if_refused(status: StatusCode, refused: &Once) {
+    if status == StatusCode::UNAUTHORIZED {
+        refused.call_once(|| {
+            tracing::warn!(
+                "calls are refused that the Restate of `dispatch.restate.identity_key` did not sign; agents wait if they are its own"
+            );
+        });
+    }
 }

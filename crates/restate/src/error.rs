@@ -30,6 +30,14 @@ pub enum Error {
     /// Something else answers.
     #[error("what answers is no Restate of a version that is known: {}", chain(.0))]
     Foreign(reqwest::Error),
+    /// Another server answers than the one that was asked.
+    #[error("what answers is not Restate's {server}, whose port is {port} unless it was set otherwise")]
+    OtherServer {
+        /// Which one was asked.
+        server: &'static str,
+        /// Its usual port.
+        port: u16,
+    },
     /// Restate answered that it does not do this.
     #[error("Restate refuses with {status}: {cause}")]
     Refused {

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use entourage_types::AgentId;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{
     Error, Restate, Result,
-    ingress::{below, client, read},
+    agent::{OTHER_DATABASE, key},
+    ingress::{as_admin, below, client, read},
 };
 
-/// The id that a call for examination is for, which is no agent's: a node looks for what is due, and finds nothing.
-const PROBE: &str = "agt_00000000000000000000000000000000";
 /// How long a node may take to answer such a call.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -31,6 +31,8 @@ pub enum Call {
     Answered(Duration),
     /// Restate does not know where the nodes are: they are to be registered.
     Unregistered,
+    /// A node of another database has refused it: those are registered.
+    OtherDatabase,
     /// No node has answered it in time. Restate goes on calling.
     Unanswered {
         /// What Restate has met, if its admin API says so.
@@ -69,13 +71,16 @@ impl Restate {
     /// If Restate does not answer, or refuses the call.
     pub async fn examine(&self, admin: Option<&Url>) -> Result<Examined> {
         let call = if self.ingress.is_registered().await? {
-            let began = Instant::now();
-            match self.ingress.call(PROBE, PATIENCE).await {
+            // No agent's: a node looks for what is due, and finds nothing. Another one each time, so that it waits for no
+            // other call.
+            let (probe, began) = (key(self.ingress.database, AgentId::new()), Instant::now());
+            match self.ingress.examine(&probe, PATIENCE).await {
                 Ok(()) => Call::Answered(began.elapsed()),
+                Err(Error::Refused { status: OTHER_DATABASE, .. }) => Call::OtherDatabase,
                 Err(Error::Unreachable(error)) if error.is_timeout() => {
                     let cause = match admin {
                         // Why that is not known, the version says.
-                        Some(admin) => last_failure(admin).await.unwrap_or_default(),
+                        Some(admin) => last_failure(admin, &probe).await.unwrap_or_default(),
                         None => None,
                     };
                     Call::Unanswered { cause }
@@ -94,9 +99,9 @@ impl Restate {
 }
 
 /// What Restate has met when it called for no agent.
-async fn last_failure(admin: &Url) -> Result<Option<String>> {
+async fn last_failure(admin: &Url, probe: &str) -> Result<Option<String>> {
     let query = format!(
-        "SELECT last_failure FROM sys_invocation WHERE target_service_key = '{PROBE}' AND last_failure IS NOT NULL"
+        "SELECT last_failure FROM sys_invocation WHERE target_service_key = '{probe}' AND last_failure IS NOT NULL"
     );
     let request = client(admin)?.post(below(admin, &["query"])?).header("accept", "application/json");
     let found: Rows = read(request.json(&Query { query })).await?;
@@ -104,6 +109,6 @@ async fn last_failure(admin: &Url) -> Result<Option<String>> {
 }
 
 async fn version(admin: &Url) -> Result<String> {
-    let found: Version = read(client(admin)?.get(below(admin, &["version"])?)).await?;
+    let found: Version = read(client(admin)?.get(below(admin, &["version"])?)).await.map_err(as_admin)?;
     Ok(found.version)
 }

@@ -3,7 +3,7 @@
 use std::{sync::Mutex, sync::PoisonError, time::Duration};
 
 use entourage_engine::{Clock, dispatch::Outage};
-use entourage_types::{AgentId, Time, Wakeup, WakeupId};
+use entourage_types::{AgentId, DatabaseId, Time, Wakeup, WakeupId};
 use futures::{StreamExt, stream};
 use reqwest::{Client, RequestBuilder, Response, redirect::Policy};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::{
     Error, Result,
-    agent::{Delivery, NAME, VERSION},
+    agent::{Delivery, NAME, VERSION, key},
 };
 
 /// How many sends wait at most. What does not fit is found by the sweeper.
@@ -57,11 +57,13 @@ struct Health {
 pub(crate) struct Ingress {
     http: Client,
     url: Url,
+    /// The database of the agents.
+    pub(crate) database: Option<DatabaseId>,
 }
 
 impl Ingress {
     pub(crate) fn new(url: &Url) -> Result<Self> {
-        Ok(Self { http: client(url)?, url: url.clone() })
+        Ok(Self { http: client(url)?, url: url.clone(), database: None })
     }
 
     /// Sends what comes from the queue, until the other end is dropped.
@@ -83,27 +85,46 @@ impl Ingress {
     }
 
     async fn send(&self, handover: &Handover, now: Time) -> Result<()> {
-        let mut url = below(&self.url, &[NAME, &handover.agent.to_string(), "advance", "send"])?;
+        let mut url = below(&self.url, &[NAME, &key(self.database, handover.agent), "advance", "send"])?;
         let delay = handover.due.since(now);
         if !delay.is_zero() {
             url.query_pairs_mut().append_pair("delay", &format!("{}ms", delay.as_millis() + 1));
         }
-        let delivery = Delivery { version: VERSION, due: handover.due };
+        let delivery = Delivery { version: VERSION, due: handover.due, examines: false };
         let request = self.http.post(url).header("idempotency-key", handover.key()).json(&delivery);
         accepted(request).await
     }
 
     /// Whether agents are registered.
     pub(crate) async fn is_registered(&self) -> Result<bool> {
-        let health: Health = read(self.http.get(below(&self.url, &["restate", "health"])?)).await?;
+        let asked = self.http.get(below(&self.url, &["restate", "health"])?);
+        let health: Health = read(asked).await.map_err(as_ingress)?;
         Ok(health.services.iter().any(|name| name == NAME))
     }
 
-    /// Has a node called for an object, and waits until it has answered, for so long at most.
-    pub(crate) async fn call(&self, object: &str, patience: Duration) -> Result<()> {
-        let delivery = Delivery { version: VERSION, due: Time::from_micros(0) };
-        let url = below(&self.url, &[NAME, object, "advance"])?;
+    /// Has a node called for this key of an agent, and waits until it has answered, for so long at most.
+    pub(crate) async fn examine(&self, key: &str, patience: Duration) -> Result<()> {
+        let delivery = Delivery { version: VERSION, due: Time::from_micros(0), examines: true };
+        let url = below(&self.url, &[NAME, key, "advance"])?;
         accepted(self.http.post(url).timeout(patience).json(&delivery)).await
+    }
+}
+
+/// The error of a request to the ingress: the admin API has no such page.
+fn as_ingress(error: Error) -> Error {
+    match error {
+        Error::Refused { status: 404, .. } => Error::OtherServer { server: "ingress", port: 8080 },
+        other => other,
+    }
+}
+
+/// The error of a request to the admin API: the ingress says who it is.
+pub(crate) fn as_admin(error: Error) -> Error {
+    match error {
+        Error::Refused { cause, .. } if cause.contains(r#""source":"ingress""#) => {
+            Error::OtherServer { server: "admin API", port: 9070 }
+        }
+        other => other,
     }
 }
 

@@ -28,6 +28,7 @@ use entourage_engine::{
     dispatch::{Advance, Dispatcher},
 };
 use entourage_store::Store;
+use entourage_types::DatabaseId;
 use tokio::{
     net::TcpListener,
     sync::{Notify, mpsc},
@@ -105,6 +106,13 @@ impl Restate {
         Ok(Self { settings, ingress, socket: Arc::default() })
     }
 
+    /// The same, for the agents of this database alone: a node refuses calls for those of another one.
+    #[must_use]
+    pub fn of(mut self, database: DatabaseId) -> Self {
+        self.ingress.database = Some(database);
+        self
+    }
+
     /// Hands over what a node schedules that works for no agent, and what it may have scheduled before this is called, until
     /// `stop` is cancelled; what it has scheduled by then is still handed over if Restate takes it soon.
     pub async fn hand_over(&self, store: Arc<dyn Store>, clock: Arc<dyn Clock>, stop: CancellationToken) {
@@ -173,7 +181,8 @@ impl Dispatcher for Restate {
             None => self.bind().await.map_err(invalid)?,
         };
         let parts = (Arc::clone(&engine), Arc::clone(&store), Arc::clone(&clock));
-        let deliveries = Arc::new(Deliveries::new(&self.settings, parts, (stop.clone(), over)));
+        let deliveries =
+            Arc::new(Deliveries::new(&self.settings, self.ingress.database, parts, (stop.clone(), over)));
         let endpoint = agent::endpoint(Arc::clone(&deliveries), &self.settings).map_err(invalid)?;
         let (queue, to_send) = mpsc::channel(ingress::QUEUE);
         let behind = Notify::new();
@@ -188,7 +197,11 @@ impl Dispatcher for Restate {
             }
         };
         // What activations schedule while they end is handed over, too.
-        let mut serving = pin!(endpoint::serve(listener, endpoint, &stop, self.settings.grace));
+        let ended = async {
+            // What does not end in time is cut, which loses nothing.
+            let _ = tokio::time::timeout(self.settings.grace, deliveries.idle()).await;
+        };
+        let mut serving = pin!(endpoint::serve(listener, endpoint, &stop, ended));
         let ended = tokio::select! {
             () = &mut serving => Ok(()),
             ended = handing_over => {

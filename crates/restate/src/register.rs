@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::{
     Result,
-    ingress::{accepted, below, client},
+    ingress::{accepted, as_admin, below, client},
 };
 
 /// What Restate's admin API reads.
@@ -24,5 +24,6 @@ struct Deployment<'u> {
 /// If Restate does not answer, or does not find a node there.
 pub async fn register(admin: &Url, uri: &Url) -> Result<()> {
     let url = below(admin, &["deployments"])?;
-    accepted(client(admin)?.post(url).json(&Deployment { uri: uri.as_str(), force: true })).await
+    let request = client(admin)?.post(url).json(&Deployment { uri: uri.as_str(), force: true });
+    accepted(request).await.map_err(as_admin)
 }

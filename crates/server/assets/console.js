@@ -39,7 +39,9 @@ for (const close of document.querySelectorAll("[data-close]")) {
 document.addEventListener("htmx:after:swap", () => {
   const failed = $("failed");
   const place = asked?.querySelector("[data-failed]");
-  if (place && failed.childElementCount) place.replaceChildren(...failed.childNodes);
+  if (!place || !failed.childElementCount) return;
+  place.replaceChildren(...failed.childNodes);
+  place.scrollIntoView({ block: "nearest" });
 });
 
 document.addEventListener("sent", (event) => {

@@ -1,11 +1,17 @@
-// What a person was writing stays in this window until it is sent, and, to be copied, if its question goes away.
+// What a person writes stays in this window until it is sent, and, to be copied, if what it is for goes away.
 
-// But arguments of a call, and what a dialog asks.
-const FORMS = 'form[method="post"]:not(dialog form, [data-edit] form)';
+// But what a dialog asks.
+const FORMS = 'form[method="post"]:not(dialog form)';
+const DRAFTS = `draft ${document.body.dataset.owner} `;
+const forms = () => document.querySelectorAll(FORMS);
 const fields = (form) => [...form.elements].filter((field) => field.matches('textarea, input:not([type]), [name="seen"]'));
 const isWritten = (field) => field.value !== field.defaultValue;
-const key = (form) => `draft ${document.body.dataset.owner} ${form.getAttribute("action")}`;
-const forget = (form) => sessionStorage.removeItem(key(form));
+const isOfCall = (form) => !!form.closest("[data-edit]");
+const name = (form, ofCall) => DRAFTS + form.getAttribute("action") + (ofCall ? " arguments" : "");
+const key = (form) => name(form, isOfCall(form));
+const page = () => location.pathname + location.search;
+const draft = (key) => JSON.parse(sessionStorage.getItem(key));
+const forget = (form) => { for (const ofCall of [true, false]) sessionStorage.removeItem(name(form, ofCall)); };
 
 // What is written for a version of something stays for that one.
 const written = (form) => form.toggleAttribute("hx-morph-skip", !!form.elements.seen);
@@ -27,53 +33,74 @@ addEventListener("storage", leave);
 
 document.addEventListener("input", ({ target: { form } }) => {
   if (!form?.matches(FORMS)) return;
-  if (!fields(form).some(isWritten)) return forget(form);
+  const words = fields(form).filter(isWritten).map((field) => field.value);
+  if (!words.length) return sessionStorage.removeItem(key(form));
   written(form);
-  sessionStorage.setItem(key(form), JSON.stringify(Object.fromEntries(new FormData(form))));
+  const of = form.closest("[data-question]")?.querySelector(".asks") ?? document.querySelector("h1");
+  sessionStorage.setItem(key(form), JSON.stringify({
+    page: page(),
+    of: of?.textContent.slice(0, 200) ?? document.title,
+    words: words.join("\n\n"),
+    values: Object.fromEntries(new FormData(form)),
+  }));
 });
 
-for (const form of document.querySelectorAll(FORMS)) {
-  const draft = JSON.parse(sessionStorage.getItem(key(form)));
-  if (!draft) continue;
-  for (const field of fields(form)) field.value = draft[field.name] ?? field.value;
+for (const form of forms()) {
+  const values = draft(key(form))?.values;
+  // The call may be another one by now.
+  if (!values || isOfCall(form)) continue;
+  for (const field of fields(form)) field.value = values[field.name] ?? field.value;
   written(form);
   form.closest("details")?.setAttribute("open", "");
 }
 
-document.addEventListener("htmx:after:request", ({ target, detail }) => {
-  if (target.matches?.(FORMS) && detail.ctx.response?.status < 300) forget(target);
-});
-document.addEventListener("click", ({ target }) => { if (target.closest?.("[data-discard]")) forget(target.closest("form")); });
-
+// What was written on this page for a form that is not there any more.
 const place = document.getElementById("kept");
-let answered = null;
-let open = [];
+let sent = null;
 
-document.addEventListener("htmx:before:request", ({ target }) => {
-  answered = target.closest?.("[data-answer]")?.closest("[data-question]").id ?? answered;
-});
-document.addEventListener("htmx:response:error", () => { answered = null; });
-
-document.addEventListener("htmx:before:swap", () => {
-  open = [...document.querySelectorAll("[data-answer] textarea")].filter((field) => field.value.trim() && isWritten(field)).map((field) => {
-    const row = field.closest("[data-question]");
-    return { row: row.id, id: field.id, words: field.value, asks: row.querySelector(".asks").textContent };
-  });
-});
-
-document.addEventListener("htmx:after:swap", () => {
-  for (const { row, id, words, asks } of open) {
-    if (document.getElementById(id) || row === answered) continue;
-    const kept = place.querySelector("template").content.cloneNode(true);
-    kept.querySelector("q").textContent = asks.slice(0, 200);
-    kept.querySelector("textarea").value = words;
-    place.append(kept);
-    place.hidden = false;
+function keep() {
+  const here = [...forms()].map(key);
+  const lost = Object.keys(sessionStorage).filter((key) =>
+    key.startsWith(DRAFTS) && !here.includes(key) && !(sent && key.startsWith(sent)) && draft(key).page === page());
+  const shown = [...place.querySelectorAll("div")];
+  for (const block of shown) if (!lost.includes(block.dataset.of)) block.remove();
+  for (const key of lost) {
+    if (shown.some((block) => block.dataset.of === key)) continue;
+    const { of, words } = draft(key);
+    const block = place.querySelector("template").content.firstElementChild.cloneNode(true);
+    block.dataset.of = key;
+    block.querySelector("q").textContent = of;
+    block.querySelector("textarea").value = words;
+    place.append(block);
   }
-  open = [];
-  if (!document.getElementById(answered)?.querySelector("[data-answer]")) answered = null;
+  place.hidden = !lost.length;
+}
+keep();
+
+document.addEventListener("htmx:before:request", ({ target }) => { if (target.matches?.(FORMS)) sent = name(target); });
+document.addEventListener("htmx:after:request", ({ target, detail }) => {
+  if (!target.matches?.(FORMS)) return;
+  sent = null;
+  if (detail.ctx.response?.status < 300) forget(target);
+  keep();
 });
+document.addEventListener("htmx:error", () => { sent = null; });
+document.addEventListener("click", ({ target }) => { if (target.closest?.("[data-discard]")) forget(target.closest("form")); });
 place.addEventListener("click", ({ target }) => {
-  target.closest("button")?.parentElement.remove();
-  place.hidden = !place.querySelector("div");
+  const block = target.closest("button")?.parentElement;
+  if (!block) return;
+  sessionStorage.removeItem(block.dataset.of);
+  keep();
+});
+
+// What others do above a field leaves it where it is.
+let field = null;
+let top = 0;
+document.addEventListener("htmx:before:swap", () => {
+  field = document.activeElement?.closest("main :is(textarea, input)");
+  top = field?.getBoundingClientRect().top;
+});
+document.addEventListener("htmx:after:swap", () => {
+  if (field?.isConnected) scrollBy(0, field.getBoundingClientRect().top - top);
+  keep();
 });

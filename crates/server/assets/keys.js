@@ -29,8 +29,10 @@ const OF_ROWS = [[/^[1-9aAderw]$/, "[data-question]"], [/^Enter$/, "[data-rows] 
 function move(by) {
   const all = rows();
   const at = all.indexOf(current());
-  const first = Math.max(0, all.findIndex((row) => row.getBoundingClientRect().top > 0));
-  all[at < 0 ? (by > 0 ? first : all.length - 1) : Math.min(all.length - 1, Math.max(0, at + by))]?.focus();
+  const top = (row) => row.getBoundingClientRect().top;
+  // From no row: the first one in view, or the last one.
+  const begins = by > 0 ? all.findIndex((row) => top(row) > 0) : all.findLastIndex((row) => top(row) < innerHeight);
+  all[at < 0 ? Math.max(0, begins) : Math.min(all.length - 1, Math.max(0, at + by))]?.focus();
 }
 
 function press(row, selector) {
@@ -124,7 +126,9 @@ function handle(key) {
     case "k": move(-1); return true;
     case "?": showKeys(); return true;
     case "h": hold(!isHeld()); return true;
-    case ".": return act();
+    case ".":
+      if (!act()) say("Open an agent first.");
+      return true;
     case "y":
       copy(new URL(row?.dataset.open ?? location, location).href);
       return true;

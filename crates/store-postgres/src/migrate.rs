@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_first.sql"),
     include_str!("../migrations/0002_nodes.sql"),
     include_str!("../migrations/0003_typed_locks.sql"),
+    include_str!("../migrations/0004_database_id.sql"),
 ];
 
 /// The version that this program works with.

@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use deadpool_postgres::{Client, Pool};
 use entourage_store::{Alive, Held, LiveNode, NODE_LEASE, NodeInfo, NodeListener, Nodes, Result};
-use entourage_types::{AgentId, NodeId, NodeRole, Time, Wakeup, WakeupId};
+use entourage_types::{AgentId, DatabaseId, DispatchBy, NodeId, NodeRole, Time, Wakeup, WakeupId};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -19,7 +19,7 @@ use crate::{
     connect::{on, query},
     fault, inbox,
     leases::{Change, Leases},
-    rows::{CLOCK, count, get, id, time},
+    rows::{CLOCK, count, get, id, time, unreadable},
     statement::{Statement, pipeline, storable},
 };
 
@@ -83,28 +83,35 @@ impl Nodes for PostgresNodes {
         self.id
     }
 
+    async fn database(&self) -> Result<DatabaseId> {
+        let found = query(&self.readers, || Statement::whole("SELECT id FROM database")).await?;
+        let found = found.first().map(|row| id(row, 0, DatabaseId::from_uuid)).transpose()?;
+        Ok(found.ok_or_else(|| unreadable(0, "the database has no id"))?)
+    }
+
     async fn beat(&self, info: &NodeInfo) -> Result<Alive> {
-        let NodeInfo { listener, version, role, draining } = info;
+        let NodeInfo { listener, version, role, dispatch, draining } = info;
         let beat = || {
             Statement::whole(&format!(
-                "WITH own AS (INSERT INTO nodes SELECT $1, $2, $3, $4, $5, $6, clock.now, clock.now \
+                "WITH own AS (INSERT INTO nodes ({NODE}) SELECT $1, $2, $3, $4, $5, $6, $7, clock.now, clock.now \
                  FROM (SELECT {CLOCK} AS now) AS clock ON CONFLICT (id) DO UPDATE SET address = excluded.address, \
-                 token = excluded.token, version = excluded.version, \
-                 role = excluded.role, draining = excluded.draining, beat = excluded.beat RETURNING nodes.*) \
-                 SELECT nodes.*, own.beat FROM own, (SELECT * FROM own UNION ALL SELECT * FROM nodes WHERE id <> $1) \
-                 AS nodes ORDER BY nodes.id"
+                 token = excluded.token, version = excluded.version, role = excluded.role, \
+                 dispatch = excluded.dispatch, draining = excluded.draining, beat = excluded.beat RETURNING {NODE}) \
+                 SELECT nodes.*, own.beat FROM own, \
+                 (SELECT * FROM own UNION ALL SELECT {NODE} FROM nodes WHERE id <> $1) AS nodes ORDER BY nodes.id"
             ))
             .bind(self.id.uuid())
             .bind(listener.as_ref().map(|listener| storable(listener.address.clone())))
             .bind(listener.as_ref().map(|listener| listener.token.clone()))
             .text(version)
             .text(role.name())
+            .bind(dispatch.map(DispatchBy::name))
             .bind(*draining)
         };
         let (mut alive, mut is_any_long_gone) =
             (Alive { now: Time::from_micros(0), nodes: Vec::new() }, false);
         for row in query(&self.own, beat).await? {
-            let (beat, now) = (time(&row, 7)?, time(&row, 8)?);
+            let (beat, now) = (time(&row, 8)?, time(&row, 9)?);
             alive.now = now;
             if beat + NODE_LEASE > now {
                 alive.nodes.push(read(&row)?);
@@ -173,12 +180,16 @@ impl Nodes for PostgresNodes {
     }
 }
 
+/// The columns of a node.
+const NODE: &str = "id, address, token, version, role, dispatch, draining, started, beat";
+
 fn read(row: &Row) -> fault::Result<LiveNode> {
     let name: &str = get(row, 4)?;
     // One that only a newer program knows may be that of a node at which agents work.
     let role = NodeRole::named(name).unwrap_or_default();
     let listener = get::<Option<String>>(row, 1)?.zip(get::<Option<String>>(row, 2)?);
     let listener = listener.map(|(address, token)| NodeListener { address, token });
-    let info = NodeInfo { listener, version: get(row, 3)?, role, draining: get(row, 5)? };
-    Ok(LiveNode { id: id(row, 0, NodeId::from_uuid)?, info, started: time(row, 6)? })
+    let dispatch = get::<Option<&str>>(row, 5)?.and_then(DispatchBy::named);
+    let info = NodeInfo { listener, version: get(row, 3)?, role, dispatch, draining: get(row, 6)? };
+    Ok(LiveNode { id: id(row, 0, NodeId::from_uuid)?, info, started: time(row, 7)? })
 }

@@ -4,7 +4,7 @@
 use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, NodeId, NodeRole, Time, Wakeup, WakeupId};
+use entourage_types::{AgentId, DatabaseId, DispatchBy, NodeId, NodeRole, Time, Wakeup, WakeupId};
 
 use crate::Result;
 
@@ -20,6 +20,8 @@ pub struct NodeInfo {
     pub version: String,
     /// What it does.
     pub role: NodeRole,
+    /// What tells it which agents are due; none for a node of a program that does not say.
+    pub dispatch: Option<DispatchBy>,
     /// Whether it is about to end, and takes no more work.
     pub draining: bool,
 }
@@ -74,6 +76,9 @@ pub struct Held {
 pub trait Nodes: Send + Sync + 'static {
     /// This node.
     fn id(&self) -> NodeId;
+
+    /// The id of the store, the same for all of its nodes, and for good. A copy has the same.
+    async fn database(&self) -> Result<DatabaseId>;
 
     /// Gives a sign of life.
     async fn beat(&self, info: &NodeInfo) -> Result<Alive>;

@@ -144,6 +144,10 @@ id!(
     NodeId, "node", "nod"
 );
 id!(
+    /// A database that nodes share. What several of them use, such as a Restate, tells them apart by it.
+    DatabaseId, "database", "dtb"
+);
+id!(
     /// A task from one agent to another.
     TaskId, "task", "tsk"
 );

@@ -25,6 +25,7 @@ mod cron_fields;
 mod day;
 mod decision;
 mod delivery;
+mod dispatch_by;
 mod document;
 mod entity;
 mod entity_kind;
@@ -106,6 +107,7 @@ pub use cron::{Cron, CronError};
 pub use day::{Day, Hour};
 pub use decision::{AnswerFlaw, Decision, DecisionOutcome, DecisionPrompt, DecisionReads};
 pub use delivery::{Delivery, DeliveryStatus, Occasion, Subject};
+pub use dispatch_by::DispatchBy;
 pub use document::{
     Change, DOCUMENT_BYTES, DOCUMENT_NAME_CHARS, DOCUMENTS_OF_PROJECT, Document, DocumentHead,
     DocumentVersion, Editor, INSTRUCTION_BYTES, MOST_SECTION_EDITS, NewDocument, PartError, RewriteError,
@@ -122,9 +124,9 @@ pub use grant::{Grant, GrantStatus, GrantSubject};
 pub use guardrails::Guardrails;
 pub use health::HealthAct;
 pub use id::{
-    AccountId, AgentId, CallId, CommitId, DeliveryId, DocumentId, GrantId, InterventionId, LearningId,
-    NodeId, NoteId, ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId, TaskId,
-    WakeupId, seeded_ids,
+    AccountId, AgentId, CallId, CommitId, DatabaseId, DeliveryId, DocumentId, GrantId, InterventionId,
+    LearningId, NodeId, NoteId, ParseIdError, PostId, ProjectId, QuestionId, RunId, ScheduleId, SessionId,
+    TaskId, WakeupId, seeded_ids,
 };
 pub use intervention::{Action, Intervention, InterventionStatus};
 pub use item::{

@@ -99,6 +99,88 @@ export function drafts(site) {
       await page.context().close();
     },
 
+    async "what was written for what is gone stays to be copied, also after a reload, until it is let go"() {
+      const [id, asks] = [await written("Deleted", "One"), await site.ask("ask Whose turn?")];
+      const question = await site.question(asks);
+      const page = await site.page(`/console/documents/${id}`, {}, /404/);
+      const kept = page.getByLabel("What you were writing").getByRole("textbox");
+      await page.getByText("Edit", { exact: true }).click();
+      await text(page).fill("Words of mine");
+      await fetch(`${site.base}/v1/documents/${id}`, { method: "DELETE" });
+      await until("its page says that it is gone", async () => (await text(page).count()) === 0);
+      for (const isReloaded of [false, true]) {
+        if (isReloaded) await page.reload();
+        assert.equal(await kept.inputValue(), "Words of mine");
+        assert.equal(await page.locator("#kept q").textContent(), "Plan");
+      }
+      await page.goto(`${site.base}/console/chats/${asks}`);
+      assert.ok(await page.locator("#kept").isHidden(), "it is kept where it was written");
+      await page.getByPlaceholder("Answer in words").fill("Mine, I think");
+      await site.api(`/v1/questions/${question.id}/answer`, { answer: "Another's." });
+      await page.locator(".answer").getByText("Another's.").waitFor();
+      await page.reload();
+      assert.equal(await kept.inputValue(), "Mine, I think");
+      await page.getByRole("button", { name: "Let it go" }).click();
+      await until("it is gone", async () => page.locator("#kept").isHidden());
+      await page.reload();
+      assert.ok(await page.locator("#kept").isHidden());
+      await page.context().close();
+    },
+
+    async "a change by others moves no field from under its writer, and what is refused is in view"() {
+      const paragraphs = (count) => Array.from({ length: count }, (_, at) => `Paragraph ${at}.`).join("\n\n");
+      const id = await written("Still", paragraphs(30));
+      const page = await site.page(`/console/documents/${id}`, {}, /412/);
+      await page.getByText("Edit", { exact: true }).click();
+      await text(page).fill("Mine");
+      const top = () => text(page).evaluate((field) => Math.round(field.getBoundingClientRect().top));
+      for (const count of [60, 2]) {
+        const before = await top();
+        await put(id, paragraphs(count));
+        await page.locator("article.item p").nth(count - 1).waitFor();
+        await until("the page has as many paragraphs", async () => (await page.locator("article.item p").count()) === count);
+        if (count > 2) assert.ok(Math.abs(await top() - before) <= 2, `${before} ${await top()}`);
+        assert.ok(await text(page).evaluate((field) => field.getBoundingClientRect().bottom > 0 && field.getBoundingClientRect().top < innerHeight), "it is in view");
+      }
+      await put(id, paragraphs(80));
+      await text(page).press("Control+Enter");
+      const refused = page.locator("#edit-form [data-failed] h2");
+      await refused.waitFor();
+      assert.ok(await refused.evaluate((title) => title.getBoundingClientRect().top >= 0 && title.getBoundingClientRect().top < innerHeight), "it is in view");
+      await page.context().close();
+    },
+
+    async "what is saved on top leaves alone what the person has not written"() {
+      const id = await written("On top", "One");
+      const page = await site.page(`/console/documents/${id}`, {}, /412/);
+      const save = page.getByRole("button", { name: "Save", exact: true });
+      await page.getByText("Edit", { exact: true }).click();
+      await text(page).fill("Mine");
+      await fetch(`${site.base}/v1/documents/${id}`, {
+        method: "PUT", body: JSON.stringify({ name: "Their plan", standing_instruction: "Be brief." }),
+        headers: { "content-type": "application/json", "if-match": "*" },
+      });
+      await save.click();
+      await page.getByLabel("Save what I wrote on top of").check();
+      await save.click();
+      await page.getByText("Version 3 of 3").waitFor();
+      const { name, content, standing_instruction } = await site.api(`/v1/documents/${id}`);
+      assert.deepEqual({ name, content, standing_instruction },
+        { name: "Their plan", content: "Mine", standing_instruction: "Be brief." });
+      await page.context().close();
+    },
+
+    async "the browser's way back brings no words back that were sent"() {
+      const page = await site.page("/console/chats");
+      await page.getByPlaceholder("Ask a new agent").fill("say it once");
+      await page.getByPlaceholder("Ask a new agent").press("Control+Enter");
+      await page.locator(".turn").getByText("it once").waitFor();
+      await page.goBack();
+      await page.getByRole("heading", { name: "Chats" }).waitFor();
+      assert.equal(await page.getByPlaceholder("Ask a new agent").inputValue(), "");
+      await page.context().close();
+    },
+
     async "an empty answer is refused at its field, and a message says whether it answers"() {
       const agent = await site.ask("ask Which way?");
       const { id } = await site.question(agent);
@@ -134,6 +216,9 @@ export function drafts(site) {
       await page.goto(`${site.base}/console/agents/${tree}`);
       await page.keyboard.press("k");
       assert.match(await inFocus(), /^i\d+$/);
+      await page.goto(`${site.base}/console/trees`);
+      await page.keyboard.press(".");
+      await page.locator("#said").getByText("Open an agent first").waitFor({ state: "attached" });
       assert.equal((await site.api("/v1/questions?status=open")).data.length, 2);
       await page.context().close();
     },

@@ -9,7 +9,7 @@ use entourage_engine::{
 };
 use entourage_mesh::Mesh;
 use entourage_store::{Nodes, Store};
-use entourage_types::{NodeRole, Wakeup};
+use entourage_types::{DispatchBy, NodeRole, Wakeup};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
@@ -37,12 +37,19 @@ pub(super) struct Cluster {
 
 impl Cluster {
     /// Joins the nodes that share this store, as one at which agents may work, or as one that only looks and posts.
+    /// `dispatch` is what tells it which agents are due, the same for all.
     ///
     /// # Errors
     /// [`Error::Cluster`](crate::Error::Cluster).
-    pub(super) async fn join(nodes: Arc<dyn Nodes>, set: &settings::Cluster, part: Part) -> Result<Self> {
+    pub(super) async fn join(
+        nodes: Arc<dyn Nodes>,
+        set: &settings::Cluster,
+        part: Part,
+        dispatch: DispatchBy,
+    ) -> Result<Self> {
         let mesh = entourage_mesh::Settings {
             role: if set.visits || part == Part::Looks { NodeRole::Api } else { set.role },
+            dispatch,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             // Links to one that is soon gone are its own to open.
             listen: (part == Part::Works && !set.visits).then_some(set.listen),

@@ -97,7 +97,10 @@ pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
 pub async fn look(settings: &Settings) -> Result<Engine> {
     let store = open(settings).await?;
     let store = match by_restate(settings, &settings.cluster) {
-        Ok(Some(by_restate)) => by_restate.handing_over(store),
+        Ok(Some(by_restate)) => match store.nodes() {
+            Some(nodes) => by_restate.of(nodes.database().await?).handing_over(store),
+            None => store,
+        },
         // Who looks can also do so where Restate cannot be used.
         Ok(None) | Err(_) => store,
     };
@@ -113,7 +116,9 @@ pub async fn look(settings: &Settings) -> Result<Engine> {
 /// Joins the nodes that share the store, if others can, as one at which no agent works.
 async fn joined(store: &Arc<dyn Store>, settings: &Settings) -> Result<Option<Cluster>> {
     match store.nodes() {
-        Some(nodes) => Ok(Some(Cluster::join(nodes, &settings.cluster, Part::Looks).await?)),
+        Some(nodes) => {
+            Ok(Some(Cluster::join(nodes, &settings.cluster, Part::Looks, settings.dispatch.by).await?))
+        }
         None => Ok(None),
     }
 }

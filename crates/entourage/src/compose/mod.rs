@@ -51,7 +51,7 @@ pub use moving::move_to_postgres;
 pub use neighbours::{Neighbour, Neighbours, neighbours};
 pub use python::toolbox;
 #[cfg(feature = "restate")]
-pub use restate::chosen_restate;
+pub use restate::{chosen_restate, chosen_restate_of_database};
 pub use secrets::secret_keys;
 pub use tools::tool_settings;
 #[cfg(feature = "server")]

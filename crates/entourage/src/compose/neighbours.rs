@@ -46,7 +46,8 @@ pub async fn neighbours(settings: &Settings) -> Result<Option<Neighbours>> {
     let store = super::open_database(settings).await?;
     let Some(nodes) = store.nodes() else { return Ok(None) };
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let visitor = MeshSettings { role: NodeRole::Api, version, listen: None, address: None };
+    let dispatch = settings.dispatch.by;
+    let visitor = MeshSettings { role: NodeRole::Api, dispatch, version, listen: None, address: None };
     let mesh = Mesh::join(Arc::clone(&nodes), visitor, || SystemClock.now()).await?;
     let ahead = mesh.ahead(SystemClock.now()).unwrap_or_default();
     let others = mesh.others();

@@ -9,15 +9,12 @@ use entourage_engine::{
 };
 use entourage_restate::{Error as RestateError, Restate, Settings as RestateSettings};
 use entourage_store::Store;
-use entourage_types::Wakeup;
+use entourage_types::{DatabaseId, DispatchBy, Wakeup};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
 use super::cluster::Cluster;
-use crate::{
-    Error, Result, Settings,
-    settings::{self, DispatchBy},
-};
+use crate::{Error, Result, Settings, settings};
 
 /// The Restate of these settings; none if the database delivers.
 ///
@@ -53,6 +50,24 @@ pub fn chosen_restate(settings: &Settings) -> Result<Option<Restate>> {
     })?))
 }
 
+/// The Restate of these settings, for the agents of their database; none if the database delivers.
+///
+/// # Errors
+/// As for [`chosen_restate`], and when the database cannot be opened, or has no tables yet.
+pub async fn chosen_restate_of_database(settings: &Settings) -> Result<Option<Restate>> {
+    let Some(restate) = chosen_restate(settings)? else { return Ok(None) };
+    let begun = super::is_begun(settings).await?;
+    let nodes = if begun { super::open_database(settings).await?.nodes() } else { None };
+    match nodes {
+        Some(nodes) => Ok(Some(restate.of(nodes.database().await?))),
+        None => Err(Error::Settings {
+            place: "store.url".to_owned(),
+            why: "the database has no tables yet: `entourage migrate` or `entourage serve` makes them"
+                .to_owned(),
+        }),
+    }
+}
+
 /// The part of a process of these settings, as one of several, in what Restate delivers; none if the database delivers.
 ///
 /// # Errors
@@ -84,6 +99,11 @@ enum Part {
 }
 
 impl ByRestate {
+    /// The same, for the agents of this database.
+    pub(super) fn of(self, database: DatabaseId) -> Self {
+        Self { restate: self.restate.of(database), ..self }
+    }
+
     /// Listens for calls, where agents work.
     pub(super) async fn listen(&self) -> Result<()> {
         match self.part {

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use entourage_engine::dispatch::Dispatcher;
 use entourage_store::Store;
+use entourage_types::{DatabaseId, DispatchBy};
 
 use super::cluster::Cluster;
-use crate::{
-    Error, Result, Settings,
-    settings::{self, DispatchBy},
-};
+use crate::{Error, Result, Settings, settings};
 
 /// There is none.
 pub(crate) enum ByRestate {}
@@ -28,6 +26,10 @@ pub(crate) fn by_restate(settings: &Settings, _: &settings::Cluster) -> Result<O
 }
 
 impl ByRestate {
+    pub(super) fn of(self, _: DatabaseId) -> Self {
+        match self {}
+    }
+
     pub(super) async fn listen(&self) -> Result<()> {
         match *self {}
     }

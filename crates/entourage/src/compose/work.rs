@@ -8,6 +8,7 @@ use entourage_engine::{
     dispatch::{self, Advance, Dispatcher, Embedded},
 };
 use entourage_store::Store;
+use entourage_types::DispatchBy;
 use tokio::task::JoinSet;
 
 use super::{
@@ -37,14 +38,14 @@ impl Place {
         let Some(nodes) = store.nodes() else {
             return Ok(Self { cluster: None, dispatcher: Arc::new(Embedded::new(dispatch)) });
         };
-        if let Some(by_restate) = &by_restate {
-            by_restate.listen().await?;
-        }
-        let cluster = Cluster::join(nodes, set, Part::Works).await?;
-        let dispatcher = match by_restate {
-            Some(by_restate) => by_restate.dispatcher(cluster.clone()),
-            None => cluster.dispatcher(set, dispatch),
+        let Some(by_restate) = by_restate else {
+            let cluster = Cluster::join(nodes, set, Part::Works, DispatchBy::Database).await?;
+            return Ok(Self { dispatcher: cluster.dispatcher(set, dispatch), cluster: Some(cluster) });
         };
+        let by_restate = by_restate.of(nodes.database().await?);
+        by_restate.listen().await?;
+        let cluster = Cluster::join(nodes, set, Part::Works, DispatchBy::Restate).await?;
+        let dispatcher = by_restate.dispatcher(cluster.clone());
         Ok(Self { dispatcher, cluster: Some(cluster) })
     }
 

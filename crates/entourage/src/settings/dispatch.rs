@@ -2,15 +2,18 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
+use entourage_types::DispatchBy;
 use reqwest::Url;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// How agents are scheduled.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dispatch {
-    /// What tells processes that share a database which agents are due.
+    /// What tells processes that share a database which agents are due, the same for all of them: `database`, and the
+    /// processes each other, so that nothing else is to be run; or `restate`, which calls a process for each agent.
+    #[schemars(with = "String")]
     pub by: DispatchBy,
     /// How many agents may work at once in this process.
     pub concurrency: usize,
@@ -28,17 +31,6 @@ pub struct Dispatch {
     pub give_up_after: u32,
     /// The Restate that delivers, and this process's part in it; without effect unless `dispatch.by` is `restate`.
     pub restate: Restate,
-}
-
-/// What tells processes that share a database which agents are due.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DispatchBy {
-    /// The database, and the processes each other. Nothing else is to be run.
-    #[default]
-    Database,
-    /// Restate, which calls a process for each agent; only for processes that share a database.
-    Restate,
 }
 
 /// The Restate that delivers, and this process's part in it.

@@ -30,7 +30,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
 pub use cluster::Cluster;
-pub use dispatch::{Dispatch, DispatchBy, Restate};
+pub use dispatch::{Dispatch, Restate};
 pub use health::Health;
 pub use load::FILE;
 pub use provenance::{Given, InForce, Origin};

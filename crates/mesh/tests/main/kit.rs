@@ -16,7 +16,7 @@ use entourage_engine::{
 use entourage_llm::Model;
 use entourage_mesh::{Mesh, Settings};
 use entourage_store::{MemoryNodes, MemoryStore, Nodes, Store};
-use entourage_types::{NodeRole, Owner, Time};
+use entourage_types::{DispatchBy, NodeRole, Owner, Time};
 use tokio::{sync::broadcast, task::JoinSet};
 use tokio_util::sync::CancellationToken;
 
@@ -61,6 +61,7 @@ impl Place {
         let nodes: Arc<dyn Nodes> = Arc::new(self.nodes.another());
         let settings = Settings {
             role,
+            dispatch: DispatchBy::Database,
             version: "1".to_owned(),
             listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             address: address.map(|address| address.to_string()),

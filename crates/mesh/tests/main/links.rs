@@ -6,7 +6,7 @@ use entourage_engine::{NewAgent, NewProject, Signal};
 use entourage_llm::ScriptedModel;
 use entourage_mesh::{Error, Mesh, Settings};
 use entourage_store::{MemoryNodes, MemoryStore};
-use entourage_types::{Action, EventBody, NodeRole, Time};
+use entourage_types::{Action, DispatchBy, EventBody, NodeRole, Time};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
     net::{TcpListener, TcpStream},
@@ -97,10 +97,29 @@ async fn who_presents_no_token_gets_no_link() {
     }
 }
 
+/// A node that listens nowhere.
+fn unlinked(dispatch: DispatchBy) -> Settings {
+    Settings { role: NodeRole::All, dispatch, version: "1".to_owned(), listen: None, address: None }
+}
+
+#[tokio::test]
+async fn a_node_that_is_told_otherwise_what_is_due_does_not_join() {
+    let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(0));
+    let join = async |by| Mesh::join(Arc::new(nodes.another()), unlinked(by), || Time::from_micros(0)).await;
+    let first = join(DispatchBy::Restate).await.unwrap();
+    let Err(error @ Error::Dispatch { .. }) = join(DispatchBy::Database).await else { panic!("it joins") };
+    assert!(error.to_string().starts_with("`dispatch.by` is `database` here"), "{error}");
+    let second = join(DispatchBy::Restate).await.unwrap();
+    assert_eq!(second.others().len(), 1, "the one that was refused is no node");
+    first.leave().await.unwrap();
+    second.leave().await.unwrap();
+    join(DispatchBy::Database).await.unwrap();
+}
+
 #[tokio::test]
 async fn a_machine_whose_clock_is_off_does_not_join() {
     let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(1_000_000_000));
-    let settings = || Settings { role: NodeRole::All, version: "1".to_owned(), listen: None, address: None };
+    let settings = || unlinked(DispatchBy::Database);
     for (now, way) in [(1_003_000_000, "3.0 s ahead of"), (996_000_000, "4.0 s behind")] {
         let joined = Mesh::join(Arc::new(nodes.another()), settings(), || Time::from_micros(now)).await;
         let Err(error @ Error::Clock { .. }) = joined else { panic!("{now} joins") };
@@ -115,10 +134,9 @@ async fn a_machine_whose_clock_is_off_does_not_join() {
 async fn a_node_that_listens_everywhere_must_say_where_it_is_reached() {
     let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(0));
     let settings = |address: Option<&str>| Settings {
-        role: NodeRole::All,
-        version: "1".to_owned(),
         listen: Some("0.0.0.0:0".parse().unwrap()),
         address: address.map(str::to_owned),
+        ..unlinked(DispatchBy::Database)
     };
     let now = || Time::from_micros(0);
     let refused = Mesh::join(Arc::new(nodes.another()), settings(None), now).await;
@@ -133,8 +151,8 @@ async fn a_node_whose_signs_of_life_are_lost_stops_counting_on_itself() {
 
     tokio::time::pause();
     let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(0));
-    let settings = Settings { role: NodeRole::All, version: "1".to_owned(), listen: None, address: None };
-    let mesh = Mesh::join(Arc::new(nodes), settings, || Time::from_micros(0)).await.unwrap();
+    let mesh =
+        Mesh::join(Arc::new(nodes), unlinked(DispatchBy::Database), || Time::from_micros(0)).await.unwrap();
     assert!(mesh.holds_lease());
     tokio::time::advance(Duration::from_millis(7900)).await;
     assert!(mesh.holds_lease());

@@ -42,3 +42,16 @@ async fn it_is_found_where_the_way_to_a_node_ends() {
     let found = Restate::new(nowhere).unwrap().examine(None).await;
     assert!(matches!(found, Err(Error::Unreachable(_))), "{found:?}");
 }
+
+#[tokio::test]
+async fn an_address_of_the_other_server_is_named_as_such() {
+    let Some(server) = Server::start().await else { return };
+    let other = Restate::new(Settings::new(server.admin.clone(), free_address())).unwrap();
+    let found = other.examine(None).await;
+    assert!(matches!(found, Err(Error::OtherServer { server: "ingress", .. })), "{found:?}");
+    let registered = register(&server.ingress, &uri(free_address())).await;
+    assert!(matches!(registered, Err(Error::OtherServer { server: "admin API", .. })), "{registered:?}");
+    let restate = Restate::new(server.settings(free_address())).unwrap();
+    let version = restate.examine(Some(&server.ingress)).await.unwrap().version;
+    assert!(matches!(version, Some(Err(Error::OtherServer { .. }))), "{version:?}");
+}

@@ -1,12 +1,12 @@
 //! Several nodes that serve one URI.
 
-use std::{collections::HashSet, net::SocketAddr, sync::Arc, time::Duration};
+use std::{collections::HashSet, sync::Arc, time::Duration};
 
 use entourage_engine::{Clock, Result, dispatch::Dispatcher};
-use entourage_restate::{Restate, register};
+use entourage_restate::{Call, Restate, register};
 use entourage_store::{MemoryStore, Store};
 use entourage_testkit::FakeClock;
-use entourage_types::AgentId;
+use entourage_types::{AgentId, DatabaseId};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -28,11 +28,10 @@ struct Node {
 }
 
 impl Node {
-    fn start(server: &Server, store: &MemoryStore, listen: SocketAddr) -> Self {
+    fn start(node: Restate, store: &MemoryStore) -> Self {
         let (store, clock): (Arc<dyn Store>, _) = (Arc::new(store.handle()), FakeClock::default());
         let worker = Worker::new(Arc::clone(&store));
         worker.has_them(Does::Hold);
-        let node = Restate::new(server.settings(listen)).unwrap();
         let stop = CancellationToken::new();
         let (engine, its_clock, token) = (Arc::clone(&worker), Arc::new(clock.clone()), stop.clone());
         let run = tokio::spawn(async move { node.run(engine, store, its_clock, token).await });
@@ -55,7 +54,8 @@ impl Node {
 async fn two(server: &Server) -> ([Node; 2], MemoryStore, Balancer) {
     let store = MemoryStore::default();
     let addresses = [free_address(), free_address()];
-    let nodes = addresses.map(|address| Node::start(server, &store, address));
+    let node = |address| Restate::new(server.settings(address)).unwrap();
+    let nodes = addresses.map(|address| Node::start(node(address), &store));
     let balancer = Balancer::before(addresses.to_vec()).await;
     register(&server.admin, &uri(balancer.address)).await.unwrap();
     (nodes, store, balancer)
@@ -119,7 +119,8 @@ async fn an_agent_whose_node_is_gone_goes_on_at_the_other_one() {
     other.stop().await;
 }
 
-/// A node that stops takes no further calls, and what its agents leave undone goes on at the other node.
+/// A node that stops lets its agents go on and begins nothing, whatever Restate calls it for; once it has ended, all of that
+/// goes on at the other node.
 #[tokio::test]
 async fn a_node_that_stops_leaves_its_calls_to_the_other_one() {
     let Some(server) = Server::start().await else { return };
@@ -133,16 +134,42 @@ async fn a_node_that_stops_leaves_its_calls_to_the_other_one() {
     stopping.stop.cancel();
     let after = agents_of(&store, 1).await;
     other.sweep().await;
-    let comes = |working: &HashSet<AgentId>| working.contains(&after[0]);
-    until(&other.worker.working, "the other one takes what comes", comes).await;
-    assert!(stopping.worker.working.borrow().contains(&before[0]), "it has not waited for its agent");
+    server.calls_for(after[0]).await;
+    assert_eq!(*stopping.worker.working.borrow(), before.iter().copied().collect::<HashSet<_>>());
     stopping.worker.has_them(Does::Leave);
     stopping.stop().await;
-    let left = |working: &HashSet<AgentId>| working.contains(&before[0]);
-    until(&other.worker.working, "the other one takes what was left", left).await;
+    let all = |working: &HashSet<AgentId>| working.contains(&before[0]) && working.contains(&after[0]);
+    until(&other.worker.working, "the other one takes what was left", all).await;
     other.worker.has_them(Does::Serve);
     until(&other.worker.served, "both have gone on", |served| served.len() == 2).await;
     other.stop().await;
+}
+
+/// Of two databases that use one Restate, the one whose nodes are registered refuses the calls for agents of the other one,
+/// which wait, and go on once their own nodes are registered.
+#[tokio::test]
+async fn a_node_refuses_calls_for_agents_of_another_database() {
+    let Some(server) = Server::start().await else { return };
+    let mut both = Vec::new();
+    for _ in 0..2 {
+        let (store, address) = (MemoryStore::default(), free_address());
+        let made = agents_of(&store, 10).await;
+        let restate = Restate::new(server.settings(address)).unwrap().of(DatabaseId::new());
+        both.push((Node::start(restate.clone(), &store), restate, made, address));
+    }
+    let found = async |restate: &Restate| restate.examine(None).await.unwrap().call;
+    for (at, (node, restate, made, address)) in both.iter().enumerate() {
+        register(&server.admin, &uri(*address)).await.unwrap();
+        assert!(matches!(found(restate).await, Call::Answered(_)));
+        assert_eq!(found(&both[1 - at].1).await, Call::OtherDatabase);
+        node.worker.has_them(Does::Serve);
+        node.sweep().await;
+        until(&node.worker.served, "its agents are served", |served| served.len() == made.len()).await;
+        assert!(at == 1 || both[1].0.worker.served.borrow().is_empty());
+    }
+    for (node, ..) in both {
+        node.stop().await;
+    }
 }
 
 /// A node that works for no agent hands over what it schedules.

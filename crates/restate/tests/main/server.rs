@@ -11,6 +11,7 @@ use entourage_engine::dispatch::{Advance, Dispatcher};
 use entourage_restate::{Restate, Settings, register};
 use entourage_store::MemoryStore;
 use entourage_testkit::FakeClock;
+use entourage_types::AgentId;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -53,6 +54,24 @@ impl Server {
     pub(crate) fn lose_everything(&self) {
         script(&["kill", plain(&self.ingress)]);
         script(&["start", plain(&self.ingress), plain(&self.admin)]);
+    }
+
+    /// Waits until a call for the agent is under way.
+    pub(crate) async fn calls_for(&self, agent: AgentId) {
+        let query = format!(
+            "SELECT id FROM sys_invocation WHERE target_service_key = '{agent}' AND status = 'running'"
+        );
+        let called = async {
+            let (client, url) = (reqwest::Client::new(), self.admin.join("query").unwrap());
+            loop {
+                let asked = client.post(url.clone()).header("accept", "application/json");
+                let found = asked.json(&serde_json::json!({ "query": query })).send().await.unwrap();
+                if !found.json::<serde_json::Value>().await.unwrap()["rows"].as_array().unwrap().is_empty() {
+                    return;
+                }
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, called).await.is_ok(), "Restate calls for it");
     }
 
     /// The settings of a node here: a machine that is slow cuts no activation.

@@ -1,7 +1,7 @@
 //! Scripts and styles, which are part of the program. The address of each contains the digest of all, so that browsers
 //! keep them for good and never mix those of two versions.
 
-use std::sync::LazyLock;
+use std::{borrow::Cow, sync::LazyLock};
 
 use axum::{
     extract::Path,
@@ -47,6 +47,20 @@ assets! {
     "vendor/htmx.min.js" "text/javascript; charset=utf-8";
 }
 
+impl Asset {
+    /// The file as it travels: what explains our scripts to their readers stays here.
+    fn served(&self) -> Cow<'static, [u8]> {
+        let is_ours = self.name.ends_with(".js") && !self.name.starts_with("vendor/");
+        match str::from_utf8(self.bytes) {
+            Ok(text) if is_ours => {
+                let kept = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+                Cow::Owned(kept.collect::<Vec<_>>().join("\n").into_bytes())
+            }
+            _ => Cow::Borrowed(self.bytes),
+        }
+    }
+}
+
 /// The digest of all assets, by which a page finds out that the server has others.
 pub(crate) fn digest() -> &'static str {
     static DIGEST: LazyLock<String> = LazyLock::new(|| {
@@ -66,10 +80,10 @@ pub(crate) fn digest() -> &'static str {
 /// The response with an asset.
 pub(super) async fn serve(Path((given, name)): Path<(String, String)>) -> Result<Response, Problem> {
     let found = ASSETS.iter().find(|asset| asset.name == name).filter(|_| given == digest());
-    let Asset { mime, bytes, .. } = found
+    let asset = found
         .ok_or_else(|| Problem::not_found("this version of the console has no such file: reload the page"))?;
-    let headers = [(CONTENT_TYPE, *mime), (CACHE_CONTROL, IMMUTABLE)];
-    Ok((headers, *bytes).into_response())
+    let headers = [(CONTENT_TYPE, asset.mime), (CACHE_CONTROL, IMMUTABLE)];
+    Ok((headers, asset.served()).into_response())
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use super::{
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
+    Problem,
     extract::{Filter, Id},
     routes::v1::{agents, messages, questions},
 };
@@ -31,7 +32,7 @@ use crate::{
 const EACH: u32 = 30;
 /// How many agents that work for another one are listed beside it.
 const BESIDE: u32 = 30;
-/// How many open questions of a tree can be answered where they were asked.
+/// How many open questions of a tree can be answered where they were asked, and of how many others the answer is shown.
 const QUESTIONS: u32 = 200;
 
 #[derive(Deserialize)]
@@ -100,8 +101,8 @@ pub(super) struct At {
 struct Chat {
     agent: Agent,
     entries: Vec<Entry>,
-    /// Those of its tree that are open.
-    open: HashMap<QuestionId, Question>,
+    /// Those of its tree that are open, and the last ones that are not.
+    questions: HashMap<QuestionId, Question>,
     place: Place,
     /// Why it does not go on.
     reason: Option<Reason>,
@@ -121,6 +122,17 @@ impl Chat {
     /// Since when it is in its state, where that is known.
     fn since(&self) -> Option<entourage_types::Time> {
         self.reason.as_ref().and_then(Reason::since)
+    }
+
+    /// The question, if it is open.
+    fn open(&self, id: &QuestionId) -> Option<&Question> {
+        self.questions.get(id).filter(|question| question.status == QuestionStatus::Open)
+    }
+
+    /// How the question ended, and the words with which it did.
+    fn answer(&self, id: &QuestionId) -> Option<(QuestionStatus, &str)> {
+        let question = self.questions.get(id)?;
+        Some((question.status, question.answer.as_deref()?))
     }
 
     /// Whether what failed can be tried again.
@@ -147,6 +159,18 @@ impl Page for Chat {
     }
 }
 
+/// Questions of a tree, the newest first.
+async fn asked(
+    view: &View,
+    root: AgentId,
+    status: Option<QuestionStatus>,
+) -> Result<HashMap<QuestionId, Question>, Problem> {
+    let wanted =
+        ListQuestions { status, root: Some(root), limit: Some(QUESTIONS), ..ListQuestions::default() };
+    let Json(found) = questions::list(view.caller.clone(), Filter(wanted)).await?;
+    Ok(found.data.into_iter().map(|question| (question.id, question)).collect())
+}
+
 /// The chat with an agent.
 pub(super) async fn one(view: View, Id(id): Id<AgentId>, Filter(At { cursor }): Filter<At>) -> Shown {
     let caller = &view.caller;
@@ -154,26 +178,23 @@ pub(super) async fn one(view: View, Id(id): Id<AgentId>, Filter(At { cursor }): 
     let is_latest = cursor.is_none();
     let wanted = ListMessages { cursor, ..ListMessages::default() };
     let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
-    let wanted = ListQuestions {
-        status: Some(QuestionStatus::Open),
-        root: Some(agent.root),
-        limit: Some(QUESTIONS),
-        ..ListQuestions::default()
-    };
-    let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
+    let mut questions = asked(&view, agent.root, Some(QuestionStatus::Open)).await?;
+    let is_missing =
+        |entry: &Entry| entry.question.is_some_and(|question| !questions.contains_key(&question));
+    if said.data.iter().any(is_missing) {
+        questions.extend(asked(&view, agent.root, None).await?);
+    }
     let wanted = ListChildren { limit: Some(BESIDE), ..ListChildren::default() };
     let Json(below) = agents::children(caller.clone(), Id(id), Filter(wanted)).await?;
     let (reason, pending) = (Reason::of(caller, &agent).await?, pending(caller, id).await?);
     let lacking = Lacking::of(caller, reason.as_ref(), id, Beside::Chats).await?;
-    let open: HashMap<QuestionId, Question> =
-        asked.data.into_iter().map(|question| (question.id, question)).collect();
     // A question that stands there says it better.
     let stands = |id: &QuestionId| said.data.iter().any(|entry| entry.question.as_ref() == Some(id));
     let is_told = reason.as_ref().and_then(Reason::question).is_some_and(|question| stands(&question));
     view.show(Chat {
         entries: said.data,
         earlier: said.next_cursor,
-        open,
+        questions,
         place: Place::Chat(id),
         reads: reads(agent.status, reason.as_ref()),
         reason,

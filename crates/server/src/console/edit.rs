@@ -74,26 +74,43 @@ pub(super) struct Conflict {
 /// Changes a document. If there is a newer version than the person saw, that is shown, and nothing is changed.
 pub(super) async fn change(view: View, Id(id): Id<DocumentId>, Fields(form): Fields<Changed>) -> Shown {
     let seen = form.over.unwrap_or(form.seen);
-    let change = ChangeDocument {
+    let mut change = ChangeDocument {
         name: Some(form.name.clone()),
         content: Some(lines(&form.content)),
         standing_instruction: Some(lines(&form.standing_instruction)),
         summary: form.summary.clone(),
     };
+    if form.over.is_some() {
+        leave_unwritten(&view, id, form.seen, &mut change).await?;
+    }
     let expected = IfMatch(ExpectedVersion::Exactly(seen));
     match documents::change(view.caller.clone(), Id(id), expected, Body(change)).await {
         Ok(_) => Ok(led(&view, &format!("/console/documents/{id}"))),
         Err(problem) if problem.document.status == StatusCode::PRECONDITION_FAILED.as_u16() => {
-            in_conflict(view, id, Changed { seen, ..form }, problem).await
+            in_conflict(view, id, (seen, form), problem).await
         }
         Err(problem) => Err(problem),
     }
 }
 
-async fn in_conflict(view: View, id: DocumentId, form: Changed, problem: Problem) -> Shown {
+/// Leaves alone what the person has not changed since the version that they saw: others may have.
+async fn leave_unwritten(
+    view: &View,
+    id: DocumentId,
+    seen: u64,
+    change: &mut ChangeDocument,
+) -> Result<(), Problem> {
+    let Json(before) = document_versions::get(view.caller.clone(), Ids(id, Number(seen))).await?;
+    change.name.take_if(|written| *written == before.name);
+    change.content.take_if(|written| *written == lines(&before.content));
+    change.standing_instruction.take_if(|written| *written == lines(&before.standing_instruction));
+    Ok(())
+}
+
+async fn in_conflict(view: View, id: DocumentId, (seen, form): (u64, Changed), problem: Problem) -> Shown {
     let caller = &view.caller;
     let mut page = document_at(caller, id, At::default()).await?;
-    let Changed { name, content, standing_instruction, summary, seen, over: _ } = form;
+    let Changed { name, content, standing_instruction, summary, seen: began, over: _ } = form;
     if seen >= page.head.version {
         return Err(problem);
     }
@@ -105,7 +122,7 @@ async fn in_conflict(view: View, id: DocumentId, form: Changed, problem: Problem
         in_its_form(Html(conflict.render().map_err(|error| unrendered(&error))?).into_response())
     } else {
         let conflict = Some(conflict);
-        page.edit = Some(Edit { seen, name, content, standing_instruction, summary, conflict });
+        page.edit = Some(Edit { seen: began, name, content, standing_instruction, summary, conflict });
         view.at(format!("/documents/{id}")).show(page).await?
     };
     *response.status_mut() = StatusCode::PRECONDITION_FAILED;

@@ -75,6 +75,11 @@ impl Reason {
         Ok(why.into())
     }
 
+    /// What the agent itself has yet to read.
+    pub(super) fn unread(&self) -> Option<String> {
+        Some(self.why.unread.join(", ")).filter(|unread| !unread.is_empty())
+    }
+
     /// The last cause: once it is gone, the agent goes on.
     pub(super) fn last(&self) -> &Cause {
         &self.why.cause

@@ -62,6 +62,7 @@ async fn a_chat_has_what_was_said_questions_with_their_forms_and_who_works_for_i
     site.follow(&root, 0).await.until(|frame| frame.is_status_of(&root, "succeeded")).await;
     let page = browser.page(&chat).await;
     assert!(page.contains("what was answered") && page.contains("It came back:"), "{page}");
+    assert!(page.contains("<strong>answered</strong>: red"), "{page}");
     let (agent, question) = site.asked("ask").await;
     let answered = [("act", "decline"), ("chat", agent.as_str())];
     let done = browser.post(&format!("/console/q/{question}/answer"), &answered).await;

@@ -76,6 +76,7 @@ async fn a_wait_says_until_when_as_a_time_and_that_a_message_is_read_then() {
     for page in ["agents", "chats", "trees"] {
         let text = browser.page(&format!("/console/{page}/{agent}")).await;
         assert!(text.contains(&format!("sleeps until {time}")), "{page}: {text}");
+        assert!(text.contains("not read yet: message"), "{page}: {text}");
     }
     let text = browser.page(&format!("/console/chats/{agent}")).await;
     let unread = between(&text, "message unread", "</article>");

@@ -9,7 +9,13 @@ use entourage_types::{AgentId, NodeRole};
 use crate::server::{NOW, Scratch, post, root, run};
 
 fn info() -> NodeInfo {
-    NodeInfo { listener: None, version: "1.0.0".to_owned(), role: NodeRole::All, draining: false }
+    NodeInfo {
+        listener: None,
+        version: "1.0.0".to_owned(),
+        role: NodeRole::All,
+        dispatch: None,
+        draining: false,
+    }
 }
 
 async fn node(scratch: &Scratch) -> Arc<dyn Nodes> {

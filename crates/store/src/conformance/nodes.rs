@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, NodeId, NodeRole, Wakeup};
+use entourage_types::{AgentId, DispatchBy, NodeId, NodeRole, Wakeup};
 
 use super::{
     races::{ROUNDS, at_once},
@@ -84,7 +84,13 @@ impl Meeting for InMemory {
 const HALF: Duration = Duration::from_millis(NODE_LEASE.as_millis() as u64 / 2);
 
 fn info() -> NodeInfo {
-    NodeInfo { listener: None, version: "1.0.0".to_owned(), role: NodeRole::All, draining: false }
+    NodeInfo {
+        listener: None,
+        version: "1.0.0".to_owned(),
+        role: NodeRole::All,
+        dispatch: None,
+        draining: false,
+    }
 }
 
 fn listener() -> NodeListener {
@@ -124,10 +130,21 @@ fn sorted(nodes: &[&Arc<dyn Nodes>]) -> Vec<NodeId> {
 pub async fn a_node_is_seen_as_it_described_itself_last(place: impl Meeting) -> Result<()> {
     let (one, other) = (place.node().await?, alive(&place).await?);
     assert_ne!(one.id(), other.id());
+    assert_eq!(one.database().await?, other.database().await?);
     let mut began = None;
     let told = [
-        NodeInfo { listener: Some(listener()), role: NodeRole::Worker, ..info() },
-        NodeInfo { version: "1.1.0-\u{e9}".to_owned(), role: NodeRole::Api, ..info() },
+        NodeInfo {
+            listener: Some(listener()),
+            role: NodeRole::Worker,
+            dispatch: Some(DispatchBy::Restate),
+            ..info()
+        },
+        NodeInfo {
+            version: "1.1.0-\u{e9}".to_owned(),
+            role: NodeRole::Api,
+            dispatch: Some(DispatchBy::Database),
+            ..info()
+        },
         NodeInfo { draining: true, ..info() },
     ];
     for told in told {

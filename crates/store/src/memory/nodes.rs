@@ -6,7 +6,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use entourage_types::{AgentId, NodeId, Scope, Time, Wakeup, WakeupId};
+use entourage_types::{AgentId, DatabaseId, NodeId, Scope, Time, Wakeup, WakeupId};
 
 use super::MemoryStore;
 use crate::{Alive, Held, LiveNode, NODE_LEASE, NodeInfo, Nodes, Result, Store};
@@ -15,6 +15,7 @@ use crate::{Alive, Held, LiveNode, NODE_LEASE, NodeInfo, Nodes, Result, Store};
 #[derive(Clone)]
 pub struct MemoryNodes {
     id: NodeId,
+    database: DatabaseId,
     clock: Arc<dyn Fn() -> Time + Send + Sync>,
     rows: Arc<Mutex<NodeRows>>,
     store: MemoryStore,
@@ -38,7 +39,13 @@ impl MemoryNodes {
     /// The first node of a store.
     #[must_use]
     pub fn new(store: MemoryStore, clock: impl Fn() -> Time + Send + Sync + 'static) -> Self {
-        Self { id: NodeId::new(), clock: Arc::new(clock), rows: Arc::default(), store }
+        Self {
+            id: NodeId::new(),
+            database: DatabaseId::new(),
+            clock: Arc::new(clock),
+            rows: Arc::default(),
+            store,
+        }
     }
 
     /// Another node of the same store.
@@ -61,6 +68,10 @@ impl MemoryNodes {
 impl Nodes for MemoryNodes {
     fn id(&self) -> NodeId {
         self.id
+    }
+
+    async fn database(&self) -> Result<DatabaseId> {
+        Ok(self.database)
     }
 
     async fn beat(&self, info: &NodeInfo) -> Result<Alive> {

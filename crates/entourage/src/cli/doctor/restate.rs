@@ -12,7 +12,7 @@ const TESTED: &str = "1.7.";
 
 /// Whether Restate delivers; nothing if the database does.
 pub(super) async fn restate(settings: &Settings) -> Vec<Finding> {
-    let chosen = match entourage::chosen_restate(settings) {
+    let chosen = match entourage::chosen_restate_of_database(settings).await {
         Ok(Some(chosen)) => chosen,
         Ok(None) => return Vec::new(),
         Err(error) => return vec![broken("restate", error.to_string())],
@@ -21,7 +21,9 @@ pub(super) async fn restate(settings: &Settings) -> Vec<Finding> {
         Ok(Examined { call, version }) => {
             std::iter::once(of_call(call)).chain(version.map(of_admin)).collect()
         }
-        Err(error @ Error::Refused { .. }) => vec![broken("restate", error.to_string())],
+        Err(error @ (Error::Refused { .. } | Error::OtherServer { .. })) => {
+            vec![broken("restate", format!("`dispatch.restate.ingress`: {error}"))]
+        }
         Err(error) => vec![broken(
             "restate",
             format!(
@@ -39,8 +41,14 @@ fn of_call(call: Call) -> Finding {
         }
         Call::Unregistered => broken(
             "restate",
-            "it does not know where the processes that work for agents are, as after it was started anew: tell it with \
+            "it does not know where the processes that work for agents are, as after it was started \
+             anew: tell it with \
              `entourage migrate --restate-admin URL --restate-uri URI`",
+        ),
+        Call::OtherDatabase => broken(
+            "restate",
+            "the processes that it calls share another database: each database needs a Restate of its own. Set \
+             `dispatch.restate.ingress` to this one's, and register its processes there",
         ),
         Call::Unanswered { cause } => {
             let met = match cause {
