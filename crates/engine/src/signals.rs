@@ -65,7 +65,8 @@ pub trait Signals: Send + Sync + 'static {
     /// Whether a subscriber at another node follows the tree: only then pieces are sent.
     fn is_followed(&self, root: AgentId) -> bool;
 
-    /// A subscriber at this node follows the tree from here on.
+    /// A subscriber at this node follows the tree from here on, perhaps not the first one: what other nodes have of answers
+    /// in progress is sent to it.
     fn follow(&self, root: AgentId);
 
     /// The last subscriber at this node is gone.
@@ -139,6 +140,12 @@ impl Engine {
                 wakeups.iter().for_each(|wakeup| self.inner.activations.wake(wakeup.agent))
             }
         }
+    }
+
+    /// Calls `tell` with what gives the text so far of the answers in progress at this node in a tree. No piece is sent
+    /// meanwhile: those of whoever follows the tree by then come after that text, without a gap.
+    pub fn with_answers_so_far(&self, tell: impl FnOnce(&dyn Fn(AgentId) -> Vec<AgentDelta>)) {
+        self.inner.feed.with_answers_so_far(tell);
     }
 
     /// Ends what this node does for an agent that another node deletes, as at [`Signals::evict`]. For as long as the other

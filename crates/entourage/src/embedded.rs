@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, sync::Arc};
 
-use entourage_engine::{Client, Engine, Transport};
+use entourage_engine::{Client, Engine, Transport, dispatch};
 use entourage_llm::Model;
 use entourage_store::{MemoryStore, Store};
 use entourage_store_sqlite::SqliteStore;
@@ -14,7 +14,7 @@ use crate::{
     agency::ModelChoice,
     choice,
     closable::Closable,
-    compose::{ByRestate, Place, by_restate, open_database},
+    compose::{ByRestate, Place, by_restate, dispatch_settings, open_database},
     settings::Cluster,
 };
 
@@ -51,6 +51,14 @@ impl Kept {
         match self {
             Self::Set(settings) => settings.cluster.clone(),
             Self::InMemory | Self::Database(_) | Self::Own(_) => Cluster::default(),
+        }
+    }
+
+    /// How agents are scheduled, if settings say.
+    pub(crate) fn dispatch(&self) -> dispatch::Settings {
+        match self {
+            Self::Set(settings) => dispatch_settings(settings),
+            Self::InMemory | Self::Database(_) | Self::Own(_) => dispatch::Settings::default(),
         }
     }
 

@@ -274,6 +274,18 @@ impl Inner {
         }
     }
 
+    /// Sends a peer the answers in progress at this node in these trees.
+    fn tell_answers(&self, peer: &Peer, roots: impl FnOnce() -> Vec<AgentId>) {
+        let Some(Here { engine, .. }) = self.here.get() else { return drop(roots()) };
+        engine.with_answers_so_far(|so_far| {
+            for root in roots() {
+                for piece in so_far(root) {
+                    peer.queue.message(Message::Piece { root, piece });
+                }
+            }
+        });
+    }
+
     /// Takes note of what a peer says.
     fn receive(self: &Arc<Self>, peer: &Arc<Peer>, message: Message) {
         match message {
@@ -296,7 +308,8 @@ impl Inner {
                 }
                 self.hear(NodeSignal::Woken(wakeups));
             }
-            Message::Follows { roots } => peer.set_follows(roots),
+            Message::Follows { roots } => self.tell_answers(peer, || peer.set_follows(roots)),
+            Message::Asks { root } => self.tell_answers(peer, || vec![root]),
             Message::Evict { request, agent } => evict::leave(self, peer, request, agent),
             Message::Evicted { request } => peer.answered(request),
         }
@@ -348,8 +361,13 @@ impl Signals for Mesh {
     }
 
     fn follow(&self, root: AgentId) {
-        locked(&self.inner.followed).insert(root);
-        self.inner.peers().iter().for_each(|peer| peer.queue.follows());
+        let is_new = locked(&self.inner.followed).insert(root);
+        for peer in self.inner.peers() {
+            match is_new {
+                true => peer.queue.follows(),
+                false => peer.queue.message(Message::Asks { root }),
+            }
+        }
     }
 
     fn unfollow(&self, root: AgentId) {

@@ -30,8 +30,10 @@ pub(crate) enum Message {
     Woken { wakeups: Vec<Wakeup> },
     /// There is something to deliver to a receiver outside the engine.
     Delivery { receiver: String, due: i64, id: DeliveryId },
-    /// All trees that the sender follows.
+    /// All trees that the sender follows. It is sent the answers in progress in those that are new.
     Follows { roots: Vec<AgentId> },
+    /// The sender is to be sent the answers in progress in a tree that it follows: it has another subscriber.
+    Asks { root: AgentId },
     /// The receiver is to leave the agent, and to say so.
     Evict { request: u64, agent: AgentId },
     /// The sender has left the agent of this request.

@@ -53,9 +53,12 @@ impl Peer {
         locked(&self.link).is_some()
     }
 
-    /// Sets all trees that it follows.
-    pub(crate) fn set_follows(&self, roots: Vec<AgentId>) {
-        *locked(&self.follows) = roots.into_iter().collect();
+    /// Sets all trees that it follows. Returns those that it did not follow before.
+    pub(crate) fn set_follows(&self, roots: Vec<AgentId>) -> Vec<AgentId> {
+        let mut follows = locked(&self.follows);
+        let new = roots.iter().copied().filter(|root| !follows.contains(root)).collect();
+        *follows = roots.into_iter().collect();
+        new
     }
 
     pub(crate) fn is_following(&self, root: AgentId) -> bool {

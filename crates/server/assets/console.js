@@ -41,7 +41,7 @@ document.addEventListener("htmx:after:swap", () => {
   const place = asked?.querySelector("[data-failed]");
   if (!place || !failed.childElementCount) return;
   place.replaceChildren(...failed.childNodes);
-  place.scrollIntoView({ block: "nearest" });
+  (place.querySelector("h2") ?? place).scrollIntoView({ block: "nearest" });
 });
 
 document.addEventListener("sent", (event) => {

@@ -144,7 +144,7 @@ export function drafts(site) {
       }
       await put(id, paragraphs(80));
       await text(page).press("Control+Enter");
-      const refused = page.locator("#edit-form [data-failed] h2");
+      const refused = page.locator("#edit-form [data-failed] h2").first();
       await refused.waitFor();
       assert.ok(await refused.evaluate((title) => title.getBoundingClientRect().top >= 0 && title.getBoundingClientRect().top < innerHeight), "it is in view");
       await page.context().close();

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError};
 use entourage_types::AgentId;
 use tokio::sync::broadcast::{self, error::RecvError};
 
-use super::{AgentDelta, Feed, TreeMessage, tree::Tree, watch::Subscription};
+use super::{AgentDelta, Feed, TreeMessage, watch::Subscription};
 
 /// A follower of one agent's answers in progress.
 // `live` is dropped before the seat, as in a `Watch`.
@@ -43,11 +43,8 @@ impl Feed {
     pub(crate) fn deltas(&self, root: AgentId, agent: AgentId) -> DeltaFeed {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         let said = channels.said.get(&root).and_then(|said| said.get(&agent)).cloned();
-        let tree = channels.trees.entry(root).or_insert_with(|| {
-            self.signals.follow(root);
-            Tree::default()
-        });
-        let live = tree.subscribe();
+        let live = channels.trees.entry(root).or_default().subscribe();
+        self.signals.follow(root);
         drop(channels);
         let (channels, signals) = (Arc::clone(&self.channels), Arc::clone(&self.signals));
         DeltaFeed { agent, live, said, _seat: Subscription { channels, signals, root } }

@@ -75,6 +75,11 @@ impl Open {
         }
     }
 
+    /// The text so far of the answers in progress in a tree.
+    fn said(&self, root: AgentId) -> Vec<AgentDelta> {
+        self.said.get(&root).map(|said| said.values().cloned().collect()).unwrap_or_default()
+    }
+
     fn forget(&mut self, root: AgentId, agent: AgentId) {
         if let Some(said) = self.said.get_mut(&root) {
             said.remove(&agent);
@@ -105,11 +110,11 @@ impl Pieces {
     /// Sends a piece to all subscribers, and keeps its text for subscribers that come while the answer is in
     /// progress.
     pub(crate) fn send(&self, delta: AgentDelta) {
+        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        channels.keep(self.root, &delta);
         if self.signals.is_followed(self.root) {
             self.signals.broadcast(NodeSignal::Piece(self.root, Arc::new(delta.clone())));
         }
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-        channels.keep(self.root, &delta);
         if let Some(tree) = channels.trees.get_mut(&self.root) {
             tree.say(delta);
         }
@@ -159,8 +164,14 @@ impl Feed {
         }
     }
 
-    /// Passes on a piece of an answer that is in progress at another node. It is not kept for later subscribers,
-    /// who wait for the item: this node would not learn if the answer is abandoned.
+    /// Calls `tell` with what gives the text so far of the answers in progress in a tree, while no piece is sent.
+    pub(crate) fn with_answers_so_far(&self, tell: impl FnOnce(&dyn Fn(AgentId) -> Vec<AgentDelta>)) {
+        let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        tell(&|root| channels.said(root));
+    }
+
+    /// Passes on a piece of an answer that is in progress at another node. It is not kept for later subscribers, for whom
+    /// that node is asked again: this one would not learn if the answer is abandoned.
     pub(crate) fn hear(&self, root: AgentId, piece: &AgentDelta) {
         let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(tree) = channels.trees.get_mut(&root) {
@@ -182,12 +193,10 @@ impl Feed {
         let (live, said) = {
             let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
             // Under one lock, so that no piece is missed and none comes twice.
-            let said = channels.said.get(&root).map(|said| said.values().cloned().collect());
-            let tree = channels.trees.entry(root).or_insert_with(|| {
-                self.signals.follow(root);
-                Tree::default()
-            });
-            (tree.subscribe(), said.unwrap_or_default())
+            let said = channels.said(root);
+            let live = channels.trees.entry(root).or_default().subscribe();
+            self.signals.follow(root);
+            (live, said)
         };
         Watch::begin(self, Pages::new(self, scope, root, memory), after, (live, said)).await
     }

@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Agency as Definition, Budgets, Clock, Engine, Kinds, Outbox, SystemClock, ThreadStore, dispatch,
-    kinds::names_tool,
+    Agency as Definition, Budgets, Clock, Engine, Kinds, Outbox, SystemClock, ThreadStore, kinds::names_tool,
 };
 use entourage_llm::Model;
 use entourage_store::Store;
@@ -186,7 +185,7 @@ impl AgencyBuilder {
             ));
         };
         let cluster = self.cluster.unwrap_or_else(|| kept.cluster());
-        let by_restate = kept.by_restate(&cluster)?;
+        let (by_restate, dispatch) = (kept.by_restate(&cluster)?, kept.dispatch());
         let delivers = !self.subscribers.is_empty();
         let (outbox, transport) = subscribed(self.subscribers, Outbox::default(), Arc::new(NoReceivers))?;
         let closable = Arc::new(Closable::new(kept.open().await?));
@@ -216,9 +215,11 @@ impl AgencyBuilder {
         }
         let model: Arc<dyn Model> = Arc::new(AgencyModels { default, own });
         let stop = CancellationToken::new();
-        let place = Place::take(&*store, &cluster, dispatch::Settings::default(), by_restate).await?;
+        let give_up_after = dispatch.give_up_after;
+        let place = Place::take(&*store, &cluster, dispatch, by_restate).await?;
         let mut engine = Engine::builder(store, model)
             .signals(place.signals())
+            .give_up_after(give_up_after)
             .kinds(kinds)
             .tools(tools)
             .clock(self.clock)

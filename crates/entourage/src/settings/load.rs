@@ -19,6 +19,22 @@ use crate::{Error, Result};
 /// The name of the settings' file in the data directory.
 pub const FILE: &str = "entourage.toml";
 
+/// What is wrong with the value of a variable, without the value.
+fn said(error: &str, variable: &str, value: &str) -> String {
+    if error.contains("does not have variant constructor") {
+        // What reads variables does not name the choices of a setting; what reads JSON does.
+        let parts: Vec<String> = variable.split(SEPARATOR).map(str::to_lowercase).collect();
+        let given = parts.into_iter().rev().fold(serde_json::Value::from(value), |inner, part| {
+            serde_json::Value::Object(serde_json::Map::from_iter([(part, inner)]))
+        });
+        if let Err(choices) = serde_json::from_value::<Settings>(given) {
+            return without_value(&choices.to_string());
+        }
+    }
+    let why = without_value(error);
+    if value.is_empty() { why } else { why.replace(value, "this") }
+}
+
 impl Settings {
     /// Reads the settings from their file and the environment. `data` is the data directory; if not given,
     /// that of `ENTOURAGE_DATA`, or else the platform's. `file` is the settings file; if not given, that of
@@ -78,10 +94,7 @@ impl Settings {
                 while merged(&text, &known).is_err() && !known.is_empty() {
                     (culprit, value) = known.remove(0);
                 }
-                let mut why = without_value(&error.to_string());
-                if !value.is_empty() {
-                    why = why.replace(&value, "this");
-                }
+                let why = said(&error.to_string(), &culprit, &value);
                 let place = format!("the variable {}", variables::set_by(&culprit, &others));
                 Error::Settings { place, why: format!("{why}. Correct or unset it") }
             }

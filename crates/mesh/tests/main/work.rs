@@ -9,7 +9,7 @@ use entourage_testkit::HeldModel;
 use entourage_types::{Action, EventBody, NodeRole, Status, Usage};
 use tokio::sync::Notify;
 
-use crate::kit::{Place, within};
+use crate::kit::{Node, Place, within};
 
 /// Streams two words, and ends when a test has seen them.
 struct TwoWords(Arc<Notify>);
@@ -26,6 +26,15 @@ impl Model for TwoWords {
     fn describe(&self) -> String {
         "two words".into()
     }
+}
+
+/// A node that answers requests, and one at which agents work, which answer with [`TwoWords`].
+async fn answering(place: &Place, whole: &Arc<Notify>) -> [Node; 2] {
+    let api = place.node(NodeRole::Api, ScriptedModel::new([])).await;
+    let worker = place.node(NodeRole::Worker, TwoWords(Arc::clone(whole))).await;
+    worker.linked(1).await;
+    api.linked(1).await;
+    [api, worker]
 }
 
 fn new(message: &str) -> NewAgent {
@@ -65,11 +74,8 @@ async fn ended(watch: &mut Watch) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_answers_requests_sees_what_another_one_works() {
     let place = Place::new();
-    let api = place.node(NodeRole::Api, ScriptedModel::new([])).await;
     let whole = Arc::new(Notify::new());
-    let worker = place.node(NodeRole::Worker, TwoWords(Arc::clone(&whole))).await;
-    worker.linked(1).await;
-    api.linked(1).await;
+    let [api, _worker] = answering(&place, &whole).await;
     let agent = api.client().create(NewAgent::default(), None).await.unwrap();
     let mut watch = api.client().watch(agent.id, 0).await.unwrap();
     // The worker is told what is followed before it is told what is due: on one link, in this order.
@@ -77,6 +83,45 @@ async fn a_node_that_answers_requests_sees_what_another_one_works() {
     let (text, numbers) = within("all is seen", seen(&mut watch, &whole)).await;
     assert_eq!(text, "Good day.", "the pieces come over the link");
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_comes_in_the_middle_of_an_answer_at_another_node_gets_it_from_its_beginning() {
+    let place = Place::new();
+    let whole = Arc::new(Notify::new());
+    let [api, worker] = answering(&place, &whole).await;
+    let agent = api.client().create(NewAgent::default(), None).await.unwrap();
+    let mut beside = worker.client().watch(agent.id, 0).await.unwrap();
+    api.client().send(agent.id, "Hello.", None).await.unwrap();
+    let said = within("all is said", async {
+        loop {
+            if let Signal::Delta(delta) = beside.next().await.unwrap()
+                && delta.piece == Piece::Text("day.".into())
+            {
+                return;
+            }
+        }
+    });
+    said.await;
+    // The first one has the tree followed, and the second one finds it followed.
+    let mut watches =
+        [api.client().watch(agent.id, 0).await.unwrap(), api.client().watch(agent.id, 0).await.unwrap()];
+    let never = Notify::new();
+    for (watch, whole) in watches.iter_mut().zip([&never, &*whole]) {
+        let all = within("it has the whole text", async {
+            loop {
+                if let Signal::Delta(delta) = watch.next().await.unwrap()
+                    && delta.piece == Piece::Text("Good day.".into())
+                {
+                    return whole.notify_one();
+                }
+            }
+        });
+        all.await;
+    }
+    for watch in &mut watches {
+        within("it ends", ended(watch)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -47,6 +47,7 @@ pub mod grants;
 pub mod handles;
 pub mod inbox;
 pub mod living;
+mod meeting;
 pub mod nodes;
 mod nouns;
 pub mod races;

@@ -217,6 +217,8 @@ fn an_invalid_value_in_a_variable_is_refused_with_the_variables_name() {
     assert!(many.starts_with("the variable ENTOURAGE_DISPATCH__CONCURRENCY: "), "{many}");
     let bind = wrong(&[("ENTOURAGE_SERVER__BIND", "everywhere"), jwt, key]);
     assert!(bind.starts_with("the variable ENTOURAGE_SERVER__BIND: "), "{bind}");
+    let by = wrong(&[("ENTOURAGE_DISPATCH__BY", "restat")]);
+    assert!(by.contains("expected `database` or `restate`") && !by.contains("restat`"), "{by}");
     let word = wrong(&[("ENTOURAGE_SERVER__AUTH", "jwt")]);
     assert!(word.contains("how tokens are signed is missing"), "{word}");
     let alone = wrong(&[jwt]);
