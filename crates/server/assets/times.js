@@ -23,11 +23,17 @@ function clock(at) {
 let held = false;
 export function hold(is) { held = is; }
 
+// Seconds are shown of the last minute alone: where nothing is so new, a page rests.
+const NEW = 90_000;
+let next = 0;
+
 function show() {
   const now = Date.now();
+  let isNew = false;
   for (const time of document.querySelectorAll("time[datetime]")) {
     const at = Date.parse(time.dateTime);
     if (Number.isNaN(at)) continue;
+    isNew ||= Math.abs(at - now) < NEW;
     const text = "clock" in time.dataset ? clock(at)
       : Math.abs(at - now) > FAR ? DAY.format(at)
       : "due" in time.dataset
@@ -36,8 +42,14 @@ function show() {
     if (time.textContent !== text) time.textContent = text;
     if (!time.title) time.title = new Date(at).toLocaleString();
   }
+  clearTimeout(next);
+  next = setTimeout(tick, isNew ? 1000 : 10_000);
+}
+
+function tick() {
+  if (!held && !document.hidden) return show();
+  next = setTimeout(tick, 1000);
 }
 
 show();
 document.addEventListener("htmx:after:swap", show);
-setInterval(() => { if (!held && !document.hidden) show(); }, 1000);

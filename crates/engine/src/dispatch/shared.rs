@@ -99,7 +99,12 @@ impl Dispatcher for HandOver {
         loop {
             let soon = clock.now() + Self::AHEAD;
             if std::mem::take(&mut missed) {
-                self.hand_over(&store.due(soon, None, Self::PAGE).await.unwrap_or_default(), soon);
+                match store.due(soon, None, Self::PAGE).await {
+                    Ok(due) => self.hand_over(&due, soon),
+                    Err(error) => {
+                        tracing::debug!(%error, "what is due was not handed over; the nodes that work find it")
+                    }
+                }
             }
             let wakeups = tokio::select! {
                 wakeups = woken.recv() => wakeups,

@@ -13,19 +13,11 @@ use entourage_types::{DispatchBy, NodeRole, Wakeup};
 use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 
+use super::part::Part;
 use crate::{Result, settings};
 
 /// How often a node looks whether a job of which only one node takes care is its own.
 const LOOK: Duration = Duration::from_secs(3);
-
-/// Which part a process takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Agents may work at it.
-    Works,
-    /// It looks and posts.
-    Looks,
-}
 
 /// This process, as one of several.
 #[derive(Clone)]
@@ -36,7 +28,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Joins the nodes that share this store, as one at which agents may work, or as one that only looks and posts.
+    /// Joins the nodes that share this store, with this part.
     /// `dispatch` is what tells it which agents are due, the same for all.
     ///
     /// # Errors
@@ -48,11 +40,10 @@ impl Cluster {
         dispatch: DispatchBy,
     ) -> Result<Self> {
         let mesh = entourage_mesh::Settings {
-            role: if set.visits || part == Part::Looks { NodeRole::Api } else { set.role },
+            role: if part == Part::Works { set.role } else { NodeRole::Api },
             dispatch,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            // Links to one that is soon gone are its own to open.
-            listen: (part == Part::Works && !set.visits).then_some(set.listen),
+            listen: part.stays().then_some(set.listen),
             address: set.address.clone(),
         };
         let mesh = Mesh::join(Arc::clone(&nodes), mesh, || SystemClock.now()).await?;
@@ -70,17 +61,13 @@ impl Cluster {
     }
 
     /// What delivers wake-ups at this node.
-    pub(super) fn dispatcher(
-        &self,
-        set: &settings::Cluster,
-        settings: dispatch::Settings,
-    ) -> Arc<dyn Dispatcher> {
+    pub(super) fn dispatcher(&self, part: Part, settings: dispatch::Settings) -> Arc<dyn Dispatcher> {
         let shared = Shared::new(settings, Arc::clone(&self.nodes), self.signals(), self.woken.clone());
         let hand_over = HandOver::new(self.signals());
-        match set.role {
-            _ if set.visits => Arc::new(Visiting { mesh: self.mesh.clone(), hand_over, shared }),
-            NodeRole::Api => Arc::new(hand_over),
-            NodeRole::All | NodeRole::Worker | NodeRole::Visitor => Arc::new(shared),
+        match part {
+            Part::Looks | Part::Answers => Arc::new(hand_over),
+            Part::Visits => Arc::new(Visiting { mesh: self.mesh.clone(), hand_over, shared }),
+            Part::Works => Arc::new(shared),
         }
     }
 

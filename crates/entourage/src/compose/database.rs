@@ -12,12 +12,8 @@ use secrecy::ExposeSecret;
 use secrecy::SecretString;
 
 use super::{
-    by_restate,
-    cluster::{Cluster, Part},
-    kinds::loaded_kinds,
-    secrets::secret_keys,
-    tools::tool_settings,
-    webhooks::outbox,
+    by_restate, cluster::Cluster, kinds::loaded_kinds, part::Part, secrets::secret_keys,
+    tools::tool_settings, webhooks::outbox,
 };
 use crate::{
     Error, Result, Settings,
@@ -97,10 +93,12 @@ pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
 pub async fn look(settings: &Settings) -> Result<Engine> {
     let store = open(settings).await?;
     let store = match by_restate(settings, &settings.cluster) {
-        Ok(Some(by_restate)) => match store.nodes() {
-            Some(nodes) => by_restate.of(nodes.database().await?).handing_over(store),
-            None => store,
-        },
+        Ok(Some(mut by_restate)) => {
+            if let Some(nodes) = store.nodes() {
+                by_restate.set_database(nodes.database().await?);
+            }
+            by_restate.handing_over(store)
+        }
         // Who looks can also do so where Restate cannot be used.
         Ok(None) | Err(_) => store,
     };

@@ -7,6 +7,7 @@ mod model;
 #[cfg(feature = "postgres")]
 mod moving;
 mod neighbours;
+mod part;
 mod python;
 #[cfg(feature = "restate")]
 mod restate;

@@ -13,7 +13,7 @@ use entourage_types::{DatabaseId, DispatchBy, Wakeup};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio_util::sync::CancellationToken;
 
-use super::cluster::Cluster;
+use super::{cluster::Cluster, part::Part};
 use crate::{Error, Result, Settings, settings};
 
 /// The Restate of these settings; none if the database delivers.
@@ -73,12 +73,7 @@ pub async fn chosen_restate_of_database(settings: &Settings) -> Result<Option<Re
 /// # Errors
 /// As for [`chosen_restate`].
 pub(crate) fn by_restate(settings: &Settings, set: &settings::Cluster) -> Result<Option<ByRestate>> {
-    let part = match set.role {
-        _ if set.visits => Part::Waits,
-        role if role.serves_all() => Part::TakesCalls,
-        _ => Part::HandsOver,
-    };
-    Ok(chosen_restate(settings)?.map(|restate| ByRestate { restate, part }))
+    Ok(chosen_restate(settings)?.map(|restate| ByRestate { restate, part: Part::of(set) }))
 }
 
 /// The part of this process in what Restate delivers.
@@ -87,28 +82,17 @@ pub(crate) struct ByRestate {
     part: Part,
 }
 
-/// What a process does about agents that are due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
-    /// Agents work in it, when Restate calls.
-    TakesCalls,
-    /// Restate has them work elsewhere.
-    HandsOver,
-    /// The same, and a person waits for it.
-    Waits,
-}
-
 impl ByRestate {
-    /// The same, for the agents of this database.
-    pub(super) fn of(self, database: DatabaseId) -> Self {
-        Self { restate: self.restate.of(database), ..self }
+    /// Sets whose agents it delivers to.
+    pub(super) fn set_database(&mut self, database: DatabaseId) {
+        self.restate = self.restate.clone().of(database);
     }
 
     /// Listens for calls, where agents work.
     pub(super) async fn listen(&self) -> Result<()> {
         match self.part {
-            Part::TakesCalls => Ok(self.restate.listen().await?),
-            Part::HandsOver | Part::Waits => Ok(()),
+            Part::Works => Ok(self.restate.listen().await?),
+            Part::Looks | Part::Answers | Part::Visits => Ok(()),
         }
     }
 
@@ -141,8 +125,8 @@ impl Dispatcher for Delivering {
         let hints = store.woken();
         let delivering = async {
             match self.part {
-                Part::TakesCalls => self.restate.run(engine, store, Arc::clone(&clock), stop).await,
-                Part::HandsOver | Part::Waits => {
+                Part::Works => self.restate.run(engine, store, Arc::clone(&clock), stop).await,
+                Part::Looks | Part::Answers | Part::Visits => {
                     self.restate.hand_over(store, Arc::clone(&clock), stop).await;
                     Ok(())
                 }
@@ -151,7 +135,7 @@ impl Dispatcher for Delivering {
         tokio::select! {
             ended = delivering => ended,
             () = tell(hints, self.cluster.signals(), &*clock) => Ok(()),
-            () = self.cluster.warn_where_none_works(), if self.part == Part::Waits => Ok(()),
+            () = self.cluster.warn_where_none_works(), if self.part == Part::Visits => Ok(()),
         }
     }
 }

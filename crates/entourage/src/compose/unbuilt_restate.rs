@@ -26,8 +26,8 @@ pub(crate) fn by_restate(settings: &Settings, _: &settings::Cluster) -> Result<O
 }
 
 impl ByRestate {
-    pub(super) fn of(self, _: DatabaseId) -> Self {
-        match self {}
+    pub(super) fn set_database(&mut self, _: DatabaseId) {
+        match *self {}
     }
 
     pub(super) async fn listen(&self) -> Result<()> {

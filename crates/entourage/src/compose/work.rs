@@ -11,10 +11,7 @@ use entourage_store::Store;
 use entourage_types::DispatchBy;
 use tokio::task::JoinSet;
 
-use super::{
-    ByRestate,
-    cluster::{Cluster, Part},
-};
+use super::{ByRestate, cluster::Cluster, part::Part};
 use crate::{Result, settings};
 
 /// The part of this process among those that share its database: all of it, if it has the database to itself.
@@ -38,14 +35,19 @@ impl Place {
         let Some(nodes) = store.nodes() else {
             return Ok(Self { cluster: None, dispatcher: Arc::new(Embedded::new(dispatch)) });
         };
-        let Some(by_restate) = by_restate else {
-            let cluster = Cluster::join(nodes, set, Part::Works, DispatchBy::Database).await?;
-            return Ok(Self { dispatcher: cluster.dispatcher(set, dispatch), cluster: Some(cluster) });
+        let part = Part::of(set);
+        let (dispatcher, cluster) = match by_restate {
+            Some(mut by_restate) => {
+                by_restate.set_database(nodes.database().await?);
+                by_restate.listen().await?;
+                let cluster = Cluster::join(nodes, set, part, DispatchBy::Restate).await?;
+                (by_restate.dispatcher(cluster.clone()), cluster)
+            }
+            None => {
+                let cluster = Cluster::join(nodes, set, part, DispatchBy::Database).await?;
+                (cluster.dispatcher(part, dispatch), cluster)
+            }
         };
-        let by_restate = by_restate.of(nodes.database().await?);
-        by_restate.listen().await?;
-        let cluster = Cluster::join(nodes, set, Part::Works, DispatchBy::Restate).await?;
-        let dispatcher = by_restate.dispatcher(cluster.clone());
         Ok(Self { dispatcher, cluster: Some(cluster) })
     }
 
