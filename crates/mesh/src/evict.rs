@@ -26,8 +26,8 @@ pub(crate) async fn evict(inner: &Arc<Inner>, agent: AgentId) {
     let known = loop {
         match inner.members.beat().await {
             Ok(known) => break known,
-            // This node deletes nothing any more: what it would commit is another one's to do.
-            Err(_) if inner.members.has_left() => return,
+            // This node deletes nothing any more: whoever waits for that learns it from the end of the process.
+            Err(_) if inner.members.has_left() => return future::pending().await,
             Err(error) => {
                 tracing::warn!(%agent, %error, "it is not known which other nodes are alive; it is tried again");
                 time::sleep(BEAT).await;
@@ -66,7 +66,7 @@ async fn evict_from(inner: &Inner, node: NodeId, agent: AgentId) {
         }
         // The process that deletes may have no other task that learns which nodes are alive.
         match inner.members.beat().await {
-            Err(_) if inner.members.has_left() => return,
+            Err(_) if inner.members.has_left() => return future::pending().await,
             Err(error) => tracing::debug!(%error, "it is not known whether the node is alive"),
             Ok(_) => {}
         }

@@ -23,6 +23,8 @@ document.addEventListener("change", (event) => {
   if ("submits" in event.target.dataset) event.target.form.requestSubmit();
 });
 
+document.addEventListener("htmx:config:request", ({ detail }) => { detail.ctx.request.headers["Console-Asker"] = document.body.dataset.asker; });
+
 let asked = null;
 document.addEventListener("htmx:before:request", (event) => {
   if (event.target.id === "main") return;
@@ -85,7 +87,8 @@ document.addEventListener("htmx:after:swap", (event) => {
 });
 addEventListener("popstate", () => { if (shown() !== address()) location.reload(); });
 
-// Expired logins: the page and its drafts stay.
+// Expired logins: the page and its drafts stay, behind the dialog.
+$("login")?.addEventListener("cancel", (event) => event.preventDefault());
 document.addEventListener("htmx:response:error", (event) => {
   if (event.detail?.ctx?.response?.status === 401) $("login")?.showModal();
 });

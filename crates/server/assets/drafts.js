@@ -4,7 +4,7 @@
 const FORMS = 'form[method="post"]:not(dialog form)';
 const DRAFTS = `draft ${document.body.dataset.owner} `;
 const forms = () => document.querySelectorAll(FORMS);
-const fields = (form) => [...form.elements].filter((field) => field.matches('textarea, input:not([type]), [name="seen"]'));
+const texts = (form) => [...form.elements].filter((field) => field.matches("textarea, input:not([type])"));
 const isWritten = (field) => field.value !== field.defaultValue;
 const isOfCall = (form) => !!form.closest("[data-edit]");
 const name = (form, ofCall) => DRAFTS + form.getAttribute("action") + (ofCall ? " arguments" : "");
@@ -19,9 +19,10 @@ const written = (form) => form.toggleAttribute("hx-morph-skip", !!form.elements.
 // Who logs out does so in all windows, also in those that show another site for now.
 function leave() {
   const { left = "" } = localStorage;
-  if ((sessionStorage.left ?? "") === left) return;
+  if ((sessionStorage.left ?? "") === left) return false;
   sessionStorage.clear();
   sessionStorage.left = left;
+  return true;
 }
 leave();
 document.addEventListener("submit", ({ target }) => {
@@ -29,39 +30,50 @@ document.addEventListener("submit", ({ target }) => {
   localStorage.left = Date.now();
   leave();
 });
-addEventListener("storage", leave);
+addEventListener("storage", () => { if (leave()) location.reload(); });
 
 document.addEventListener("input", ({ target: { form } }) => {
   if (!form?.matches(FORMS)) return;
-  const words = fields(form).filter(isWritten).map((field) => field.value);
+  const words = texts(form).filter(isWritten).map((field) => field.value);
   if (!words.length) return sessionStorage.removeItem(key(form));
   written(form);
   const of = form.closest("[data-question]")?.querySelector(".asks") ?? document.querySelector("h1");
-  sessionStorage.setItem(key(form), JSON.stringify({
+  const kept = JSON.stringify({
     page: page(),
     of: of?.textContent.slice(0, 200) ?? document.title,
     words: words.join("\n\n"),
     values: Object.fromEntries(new FormData(form)),
-  }));
+  });
+  // What has no room stays on this page alone.
+  try { sessionStorage.setItem(key(form), kept); } catch { sessionStorage.removeItem(key(form)); }
 });
 
-for (const form of forms()) {
+// Words, what was chosen with them, and what they were written over.
+function restore(form) {
   const values = draft(key(form))?.values;
   // The call may be another one by now.
-  if (!values || isOfCall(form)) continue;
-  for (const field of fields(form)) field.value = values[field.name] ?? field.value;
+  if (!values || isOfCall(form) || texts(form).some(isWritten)) return;
+  for (const field of form.elements) {
+    if (!field.name || field.matches('button, [type=hidden]:not([name="seen"], [name^="was_"])')) continue;
+    if (field.matches("[type=radio], [type=checkbox]")) field.checked = values[field.name] === field.value;
+    else field.value = values[field.name] ?? field.value;
+  }
   written(form);
   form.closest("details")?.setAttribute("open", "");
 }
+forms().forEach(restore);
 
-// What was written on this page for a form that is not there any more.
+// What was written for a form that was on this page, and is not there any more.
 const place = document.getElementById("kept");
+const seen = new Set();
 let sent = null;
 
 function keep() {
-  const here = [...forms()].map(key);
-  const lost = Object.keys(sessionStorage).filter((key) =>
-    key.startsWith(DRAFTS) && !here.includes(key) && !(sent && key.startsWith(sent)) && draft(key).page === page());
+  const isShown = (form) => getComputedStyle(form.closest(".below") ?? form).display !== "none";
+  const here = [...forms()].filter(isShown).map(key);
+  here.forEach((key) => seen.add(key));
+  const lost = Object.keys(sessionStorage).filter((key) => key.startsWith(DRAFTS) && !here.includes(key)
+    && !(sent && key.startsWith(sent)) && (seen.has(key) || draft(key).page === page()));
   const shown = [...place.querySelectorAll("div")];
   for (const block of shown) if (!lost.includes(block.dataset.of)) block.remove();
   for (const key of lost) {
@@ -102,5 +114,6 @@ document.addEventListener("htmx:before:swap", () => {
 });
 document.addEventListener("htmx:after:swap", () => {
   if (field?.isConnected) scrollBy(0, field.getBoundingClientRect().top - top);
+  for (const form of document.querySelectorAll(`main ${FORMS}`)) if (!sent || !key(form).startsWith(sent)) restore(form);
   keep();
 });

@@ -7,6 +7,8 @@ import { say } from "./say.js";
 const SETTLED = 700;
 // For how long the end of arguments to which a key has led is in view until it counts as read.
 const READ = 1500;
+// Answers that take no words.
+const WORDLESS = ["approve", "approve_always", "decline", "retry", "give_up"];
 let before = new Map();
 
 // What was pressed while another window was in front may have been meant for that one.
@@ -62,6 +64,8 @@ document.addEventListener("submit", (event) => {
   const row = event.target.closest("[data-question]");
   if (isLately(shownAt)) {
     refuse(event, "The page has just come into view: look at it first.");
+  } else if (WORDLESS.includes(event.submitter?.value) && event.target.querySelector("[data-words]")?.value.trim()) {
+    refuse(event, "Your words would be lost: answer with them, or take them out.");
   } else if (event.submitter && "approves" in event.submitter.dataset && !wasRead(row)) {
     refuse(event, "Read the arguments to their end first.");
     if (row.wasSeen) return;

@@ -127,6 +127,38 @@ export function drafts(site) {
       await page.context().close();
     },
 
+    async "choices are kept with the words, and words for an agent that ends stay to be copied"() {
+      const page = await site.page("/console/chats");
+      const composer = page.getByPlaceholder("Ask a new agent");
+      await composer.fill("ask Are you general?");
+      await page.getByLabel("With").selectOption("kind=general");
+      await page.reload();
+      assert.deepEqual([await composer.inputValue(), await page.getByLabel("With").inputValue()], ["ask Are you general?", "kind=general"]);
+      await composer.press("Control+Enter");
+      await page.locator(".asks").getByText("Are you general?").waitFor();
+      const agent = new URL(page.url()).pathname.split("/").at(-1);
+      assert.equal((await site.api(`/v1/agents/${agent}`)).kind, "general");
+      await page.getByPlaceholder("Write to the agent").fill("Words for nobody");
+      await site.api(`/v1/agents/${agent}/interventions`, { action: "delete" });
+      await until("they are kept", async () => page.locator("#kept").isVisible());
+      assert.equal(await page.locator("#kept textarea").inputValue(), "Words for nobody");
+      await page.context().close();
+    },
+
+    async "an answer that takes no words is not given while there are some"() {
+      const agent = await site.ask("note Careful.");
+      const page = await site.page(`/console/q/${(await site.question(agent)).id}`);
+      const reason = page.getByPlaceholder("Reason, or words in place");
+      await reason.fill("only if it is short");
+      await wait(800);
+      assert.deepEqual(await posts(page, () => page.getByRole("button", { name: "Approve", exact: true }).click()), []);
+      await page.locator("#said").getByText("Your words would be lost").waitFor();
+      await reason.fill("");
+      await page.getByRole("button", { name: "Approve", exact: true }).click();
+      await site.status(agent, "succeeded");
+      await page.context().close();
+    },
+
     async "a change by others moves no field from under its writer, and what is refused is in view"() {
       const paragraphs = (count) => Array.from({ length: count }, (_, at) => `Paragraph ${at}.`).join("\n\n");
       const id = await written("Still", paragraphs(30));

@@ -32,6 +32,22 @@ export function logins(site) {
       }
     },
 
+    async "a page of one person does nothing for another who logs in beside it"() {
+      const own = await site.guarded();
+      const page = await own.page("/console/login", SIGHTS[0], /409/);
+      await enter(page, "ann", "/chats");
+      await words(page).fill("say words of Ann");
+      const other = await page.context().newPage();
+      await other.goto(page.url());
+      await enter(other, "bob", "/chats");
+      await words(page).press("Control+Enter");
+      await until("it is Bob's page", async () => (await page.evaluate(() => document.body.dataset.owner)) === "bob");
+      assert.equal(await words(page).inputValue(), "");
+      const { data } = await (await fetch(`${own.base}/v1/agents`, { headers: { authorization: `Bearer ${token("bob")}` } })).json();
+      assert.ok(!data.some((agent) => agent.title.includes("words of Ann")), "it was not said by Bob");
+      await page.context().close();
+    },
+
     async "a login that ends leaves the page and what was written to whoever comes back, and to nobody else"() {
       const own = await site.guarded();
       for (const [owner, sight] of [["ann", SIGHTS[0]], ["ann", SIGHTS[3]], ["bob", SIGHTS[1]]]) {

@@ -103,12 +103,18 @@ pub async fn look(settings: &Settings) -> Result<Engine> {
         Ok(None) | Err(_) => store,
     };
     let builder = looked_at(settings, Arc::clone(&store))?;
-    let Some(cluster) = joined(&store, settings).await? else { return Ok(builder.build()) };
+    Ok(match joined(&store, settings).await? {
+        Some(cluster) => linked(builder, cluster),
+        None => builder.build(),
+    })
+}
+
+/// An engine that hears of the other nodes, as they of what is done through it, for as long as the program runs.
+fn linked(builder: Builder, cluster: Cluster) -> Engine {
     let engine = builder.signals(cluster.signals()).build();
-    let (linked, at) = (engine.clone(), cluster);
-    // The other nodes hear of what is done through this engine for as long as the program runs.
-    tokio::spawn(async move { at.run(linked).await });
-    Ok(engine)
+    let linked = engine.clone();
+    tokio::spawn(async move { cluster.run(linked).await });
+    engine
 }
 
 /// Joins the nodes that share the store, if others can, as one at which no agent works.
@@ -138,7 +144,13 @@ pub async fn read_only(settings: &Settings) -> Result<Engine> {
     if !is_begun(settings).await? {
         return empty(settings);
     }
-    Ok(looked_at(settings, database(settings)?.open_to_read().await?)?.build())
+    let store = database(settings)?.open_to_read().await?;
+    let builder = looked_at(settings, Arc::clone(&store))?;
+    Ok(match joined(&store, settings).await {
+        Ok(Some(cluster)) => linked(builder, cluster),
+        // Rows can be read without the others, as those of a replica.
+        Ok(None) | Err(_) => builder.build(),
+    })
 }
 
 fn empty(settings: &Settings) -> Result<Engine> {

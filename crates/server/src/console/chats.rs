@@ -129,10 +129,10 @@ impl Chat {
         self.questions.get(id).filter(|question| question.status == QuestionStatus::Open)
     }
 
-    /// How the question ended, and the words with which it did.
+    /// How the question ended, and with which words, if any.
     fn answer(&self, id: &QuestionId) -> Option<(QuestionStatus, &str)> {
         let question = self.questions.get(id)?;
-        Some((question.status, question.answer.as_deref()?))
+        Some((question.status, question.answer.as_deref().unwrap_or_default()))
     }
 
     /// Whether what failed can be tried again.

@@ -18,7 +18,7 @@ use super::{
     act::led,
     edit::{Conflict, Edit},
     filters,
-    given::{count, lines},
+    given::{count, lines, written},
     place::Onwards,
     problems::elsewhere,
     shell::{Fields, Page, Section, Shown, View},
@@ -142,18 +142,22 @@ struct EditProject<'a> {
 /// What the form sends.
 #[derive(Deserialize)]
 pub(super) struct ChangedProject {
-    name: String,
-    #[serde(default)]
-    description: String,
+    name: Option<String>,
+    description: Option<String>,
+    was_name: Option<String>,
+    was_description: Option<String>,
 }
 
 /// Changes the name and the description of a project.
 pub(super) async fn change_project(
     view: View,
     Id(id): Id<ProjectId>,
-    Fields(ChangedProject { name, description }): Fields<ChangedProject>,
+    Fields(form): Fields<ChangedProject>,
 ) -> Shown {
-    let change = ChangeProject { name: Some(name), description: Some(lines(&description)) };
+    let Json(project) = projects::get(view.caller.clone(), Id(id)).await?;
+    let name = written("name", form.name, form.was_name, &project.name)?;
+    let description = written("description", form.description, form.was_description, &project.description)?;
+    let change = ChangeProject { name, description };
     let _ = projects::change(view.caller.clone(), Id(id), Body(change)).await?;
     Ok(led(&view, &format!("/console/projects/{id}")))
 }

@@ -9,6 +9,25 @@ pub(super) fn lines(text: &str) -> String {
     text.replace("\r\n", "\n")
 }
 
+/// What a person has written in a field that had `was` when the form was shown: none if it is the same. What others have
+/// written there since is not written over.
+pub(super) fn written(
+    field: &str,
+    text: Option<String>,
+    was: Option<String>,
+    is: &str,
+) -> Result<Option<String>, Problem> {
+    let (text, is) = (text.map(|text| lines(&text)), lines(is));
+    let Some(was) = was.map(|was| lines(&was)) else { return Ok(text) };
+    let Some(text) = text.filter(|text| *text != was) else { return Ok(None) };
+    if is != was && is != text {
+        return Err(Problem::not_now(format!(
+            "somebody has changed the {field} meanwhile: copy what you wrote, load the page again, and change it there"
+        )));
+    }
+    Ok(Some(text))
+}
+
 /// The text, unless it is blank.
 pub(super) fn some(text: String) -> Option<String> {
     Some(text).filter(|text| !text.trim().is_empty())

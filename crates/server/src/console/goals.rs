@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::{
     act::led,
     filters,
-    given::{lines, some},
+    given::{lines, some, written},
     place::Onwards,
     shell::{Fields, Page, Section, Shown, Shows, View, new_key},
 };
@@ -86,22 +86,24 @@ pub(super) struct Changed {
     title: Option<String>,
     description: Option<String>,
     instructions: Option<String>,
+    was_title: Option<String>,
+    was_description: Option<String>,
+    was_instructions: Option<String>,
 }
 
 /// Changes a goal, puts it away, or takes it up again.
-pub(super) async fn change(
-    view: View,
-    Id(id): Id<AgentId>,
-    Fields(Changed { act, title, description, instructions }): Fields<Changed>,
-) -> Shown {
+pub(super) async fn change(view: View, Id(id): Id<AgentId>, Fields(form): Fields<Changed>) -> Shown {
     let none = ChangeGoal { title: None, description: None, instructions: None, status: None };
-    let change = match act {
-        Act::Change => ChangeGoal {
-            title,
-            description: description.map(|text| lines(&text)),
-            instructions: instructions.map(|text| lines(&text)),
-            ..none
-        },
+    let change = match form.act {
+        Act::Change => {
+            let Json(goal) = goals::get(view.caller.clone(), Id(id), Filter(NoParameters {})).await?;
+            let title = written("title", form.title, form.was_title, &goal.title)?;
+            let description =
+                written("description", form.description, form.was_description, &goal.description)?;
+            let instructions =
+                written("instructions", form.instructions, form.was_instructions, &goal.instructions)?;
+            ChangeGoal { title, description, instructions, ..none }
+        }
         Act::Archive => ChangeGoal { status: Some(GoalStatus::Archived), ..none },
         Act::Open => ChangeGoal { status: Some(GoalStatus::Open), ..none },
     };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use askama::Template;
 use axum::{
     extract::{Form, FromRequest, FromRequestParts, OriginalUri, Request, rejection::FormRejection},
-    http::{HeaderMap, header::ETAG, request::Parts},
+    http::{HeaderMap, HeaderName, header::ETAG, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -159,6 +159,8 @@ pub(super) struct Shell<'a> {
     /// None, where no page is shown.
     section: Option<Section>,
     owner: &'a Owner,
+    /// Tells the pages of this owner from those of others.
+    asker: String,
     has_login: bool,
     is_operator: bool,
     main: Main<'a>,
@@ -220,6 +222,7 @@ impl View {
             assets: assets::digest(),
             section: Some(P::SECTION),
             owner: self.caller.client.owner(),
+            asker: short_digest(self.caller.client.owner().as_str()),
             has_login: self.caller.until.is_some(),
             is_operator: self.caller.client.is_operator(),
             main,
@@ -237,13 +240,27 @@ pub(super) struct Asker {
     is_operator: bool,
 }
 
-/// Middleware: has a response say who has asked.
+/// In which a script says whose page it is of.
+const ASKER: HeaderName = HeaderName::from_static("console-asker");
+/// Has the page loaded again.
+const REFRESH: HeaderName = HeaderName::from_static("hx-refresh");
+
+/// Middleware: has a response say who has asked, and refuses what a page asks that was another person's: somebody else has
+/// logged in since, in another window.
 pub(super) async fn known(request: Request, next: Next) -> Response {
     let asker = request.extensions().get::<Identity>().map(|identity| Asker {
         owner: identity.owner.clone(),
         has_login: identity.expires.is_some(),
         is_operator: identity.is_operator,
     });
+    let page = request.headers().get(ASKER);
+    let is_anothers = |asker: &Asker| {
+        page.is_some_and(|page| page.as_bytes() != short_digest(asker.owner.as_str()).as_bytes())
+    };
+    if asker.as_ref().is_some_and(is_anothers) {
+        let refused = Problem::not_now("this page is another person's, who was logged in before");
+        return ([(REFRESH, "true")], refused).into_response();
+    }
     let mut response = next.run(request).await;
     if let Some(asker) = asker {
         response.extensions_mut().insert(asker);
@@ -260,6 +277,7 @@ impl<'a> Shell<'a> {
             assets: assets::digest(),
             section: Section::of(path),
             owner: &asker.owner,
+            asker: short_digest(asker.owner.as_str()),
             has_login: asker.has_login,
             is_operator: asker.is_operator,
             main,

@@ -170,6 +170,17 @@ async fn a_goal_is_changed_put_away_taken_up_again_and_deleted() {
     let now = read().await;
     let told: Vec<_> = told.iter().map(|name| now[name.as_str()].as_str().unwrap()).collect();
     assert_eq!(told, ["See Paris", "In\nMay.", "By train."]);
+    let was =
+        [("was_title", "See Rome"), ("was_description", "In\r\nMay."), ("was_instructions", "By train.")];
+    let mine = |title, description| [&[("title", title), ("description", description)][..], &was].concat();
+    let left = by_script(&browser, &path, &mine("See Rome", "In June.")).await;
+    assert!(left.status.is_success(), "{}", left.text);
+    let now = read().await;
+    assert_eq!((now["title"].as_str(), now["description"].as_str()), (Some("See Paris"), Some("In June.")));
+    let refused = by_script(&browser, &path, &mine("See Bonn", "In\nMay.")).await;
+    assert_eq!(refused.status, StatusCode::CONFLICT, "{}", refused.text);
+    assert!(refused.text.contains("changed the title meanwhile"), "{}", refused.text);
+    assert_eq!(read().await["title"], "See Paris");
     for (act, status, offered) in
         [("archive", "archived", "Take it up again"), ("open", "open", "Put it away</button>")]
     {

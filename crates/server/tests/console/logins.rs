@@ -123,6 +123,30 @@ async fn who_logs_out_has_no_page_and_no_stream_and_everywhere_means_all_browser
 }
 
 #[tokio::test]
+async fn a_page_of_another_person_asks_nothing_and_is_loaded_again() {
+    let site = Site::with(settings()).await;
+    let (ann, bob) = (
+        Browser::logged_in(&site, &token_of("ann")).await,
+        Browser::logged_in(&site, &token_of("bob")).await,
+    );
+    let page = ann.page("/console/chats").await;
+    let asker = page.split("data-asker=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
+    let said = [("text", "Ann's words"), ("key", "k")];
+    let sent = async |browser: &Browser<'_>| {
+        let form = browser.form("/console/agents", &said).header("console-asker", &asker);
+        send(form.header("hx-request", "true").header("sec-fetch-site", "same-origin")).await
+    };
+    let refused = sent(&bob).await;
+    assert_eq!(
+        (refused.status, &refused.headers["hx-refresh"]),
+        (StatusCode::CONFLICT, &"true".parse().unwrap())
+    );
+    let agents = site.bearing(&token_of("bob")).get("/v1/agents").await.expect(200);
+    assert_eq!(agents["data"].as_array().unwrap().len(), 0, "{agents}");
+    assert!(sent(&ann).await.status.is_success());
+}
+
+#[tokio::test]
 async fn who_logs_in_again_ends_the_login_before_and_is_named_to_the_page() {
     let site = Site::with(settings()).await;
     let ann = Browser::logged_in(&site, &token_of("ann")).await;
