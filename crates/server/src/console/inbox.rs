@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// How many questions are on a page.
-const EACH: u32 = 50;
+const EACH: u32 = 30;
 
 #[derive(Deserialize, Default)]
 pub(super) struct At {
