@@ -142,8 +142,8 @@ impl Engine {
         }
     }
 
-    /// Calls `tell` with what gives the text so far of the answers in progress at this node in a tree. No piece is sent
-    /// meanwhile: those of whoever follows the tree by then come after that text, without a gap.
+    /// Calls `tell` with a function that returns the text so far of the answers in progress at this node in a tree. No piece
+    /// is sent meanwhile, so that a subscriber that `tell` adds misses none. It must not wait, and not call this engine.
     pub fn with_answers_so_far(&self, tell: impl FnOnce(&dyn Fn(AgentId) -> Vec<AgentDelta>)) {
         self.inner.feed.with_answers_so_far(tell);
     }

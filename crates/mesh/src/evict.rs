@@ -26,7 +26,7 @@ pub(crate) async fn evict(inner: &Arc<Inner>, agent: AgentId) {
     let known = loop {
         match inner.members.beat().await {
             Ok(known) => break known,
-            // This node deletes nothing any more: whoever waits for that learns it from the end of the process.
+            // This node deletes nothing any more. Its caller must not take that for done: it ends with the process.
             Err(_) if inner.members.has_left() => return future::pending().await,
             Err(error) => {
                 tracing::warn!(%agent, %error, "it is not known which other nodes are alive; it is tried again");

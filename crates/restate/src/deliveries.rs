@@ -24,6 +24,7 @@ use crate::{
 
 /// The calls in progress, and what this node remembers of those that failed.
 pub(crate) struct Deliveries {
+    /// Whose agents are served here; none if calls do not say whose they are.
     database: Option<DatabaseId>,
     engine: Arc<dyn Advance>,
     store: Arc<dyn Store>,
