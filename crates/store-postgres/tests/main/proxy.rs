@@ -75,7 +75,12 @@ async fn carry(client: TcpStream, server: TcpStream, rules: Arc<Rules>) {
     }
 }
 
-/// Carries the requests of a client, message by message: a type and a length, except the first one, which has no type.
+/// The type of the message with which a client ends its connection.
+const TERMINATE: u8 = b'X';
+
+/// Carries the requests of a client, message by message: a type and a length, except the first one, which has no type. The
+/// end of a connection is not counted: nobody waits for its answer, and it may come late from a connection that was used
+/// before the one that is cut.
 async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, rules: &Rules) {
     let mut is_first = true;
     loop {
@@ -90,6 +95,10 @@ async fn requests(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, rules: &Rules
         let begin = message.len();
         message.resize(begin + length as usize - 4, 0);
         if from.read_exact(&mut message[begin..]).await.is_err() {
+            return;
+        }
+        if message[0] == TERMINATE {
+            let _ = to.write_all(&message).await;
             return;
         }
         let spend = |left: u64| (left != u64::MAX).then(|| left.checked_sub(1).unwrap_or(u64::MAX));
