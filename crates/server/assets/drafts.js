@@ -1,4 +1,5 @@
 // What a person writes stays in this window until it is sent, and, to be copied, if what it is for goes away.
+import { say } from "./say.js";
 
 // But what a dialog asks.
 const FORMS = 'form[method="post"]:not(dialog form)';
@@ -44,8 +45,12 @@ document.addEventListener("input", ({ target: { form } }) => {
     words: words.join("\n\n"),
     values: Object.fromEntries(new FormData(form)),
   });
-  // What has no room stays on this page alone.
-  try { sessionStorage.setItem(key(form), kept); } catch { sessionStorage.removeItem(key(form)); }
+  try {
+    sessionStorage.setItem(key(form), kept);
+  } catch {
+    sessionStorage.removeItem(key(form));
+    say("This is too long to be kept: it is lost if you leave the page before you send it.");
+  }
 });
 
 // Words, what was chosen with them, and what they were written over.

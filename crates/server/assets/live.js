@@ -128,8 +128,9 @@ async function connect() {
   const follow = document.querySelector("[data-follow]")?.dataset.follow;
   source = new EventSource(`/console/live${follow ? `?follow=${follow}` : ""}`);
   source.onerror = () => {
-    // The server has refused it: what is shown is asked for, which says why.
-    if (source?.readyState === EventSource.CLOSED) refresh();
+    // The server has refused it: what is shown is asked for, which says why. A page that is left hears the same, but no
+    // longer its timers.
+    if (source?.readyState === EventSource.CLOSED) setTimeout(refresh);
     again();
   };
   const on = (name, handle) => source.addEventListener(name, (event) => {

@@ -3,30 +3,27 @@
 use askama::Template;
 use axum::Json;
 use entourage_api::{
-    Agent, Author, Entry as Said, Intervention, Item, ItemBody, Level, ListItems, ListMessages,
-    ListQuestions, ModelUse, OutputEffect, PageQuery, Question, Role, Run, ToolCall,
+    Agent, Author, Entry as Said, Item, ItemBody, Level, ListItems, ListMessages, ListQuestions, ModelUse,
+    OutputEffect, PageQuery, Question, Role, Run, ToolCall,
 };
-use entourage_types::{
-    About, Action, AgentId, CallId, InterventionStatus, QuestionStatus, ShownStatus, WaitingOn,
-};
+use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
 
 use super::{
     act::Acts,
     arguments::Sort,
-    budget::{Beside, Lacking},
-    concerned::is_at_work,
+    budget::Beside,
     filters,
+    hold::Hold,
     named::tree_of,
     place::Place,
-    reason::{Reads, Reason, reads},
+    reason::{Reads, reads},
     shell::{Page, Section, Shown, Shows, View, new_key},
 };
 use crate::{
-    Problem,
-    extract::{Caller, Filter, Id},
+    extract::{Filter, Id},
     page::checked_number,
-    routes::v1::{agents, interventions, messages, questions, runs},
+    routes::v1::{agents, messages, questions, runs},
 };
 
 /// How many items are on a page.
@@ -47,14 +44,12 @@ struct Transcript {
     agent: Agent,
     /// What its tree is called, if it is not its root.
     root: Option<String>,
-    reason: Option<Reason>,
-    lacking: Option<Lacking>,
+    hold: Hold,
     reads: Reads,
     entries: Vec<Entry>,
     questions: Vec<Question>,
     /// The newest ones.
     runs: Vec<Run>,
-    pending: Vec<Intervention>,
     /// The messages that it has not read.
     unread: Vec<Said>,
     /// The first item on the page before this one.
@@ -130,21 +125,6 @@ struct Returned {
     error: bool,
 }
 
-impl Transcript {
-    fn is_at_work(&self) -> bool {
-        is_at_work(self.agent.status)
-    }
-
-    fn pause_or_resume(&self) -> Action {
-        if self.agent.waiting_on == Some(WaitingOn::Resume) { Action::Resume } else { Action::Pause }
-    }
-
-    /// Since when it is in its state, where that is known.
-    fn since(&self) -> Option<entourage_types::Time> {
-        self.reason.as_ref().and_then(Reason::since)
-    }
-}
-
 impl Page for Transcript {
     const SECTION: Section = Section::Trees;
 
@@ -180,12 +160,6 @@ pub(super) fn spoken_to(agent: &Agent, is_chat: bool) -> askama::Result<String> 
     Ok(composer + &Acts::of(agent).render()?)
 }
 
-/// The interventions that it has not come to yet.
-pub(super) async fn pending(caller: &Caller, id: AgentId) -> Result<Vec<Intervention>, Problem> {
-    let Json(done) = interventions::list(caller.clone(), Id(id), Filter(PageQuery::default())).await?;
-    Ok(done.data.into_iter().filter(|done| done.status == InterventionStatus::Pending).collect())
-}
-
 pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): Filter<At>) -> Shown {
     let caller = &view.caller;
     let Json(agent) = agents::get(caller.clone(), Id(id)).await?;
@@ -199,9 +173,7 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
     let wanted =
         ListQuestions { status: Some(QuestionStatus::Open), agent: Some(id), ..ListQuestions::default() };
     let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
-    let reason = Reason::of(caller, &agent).await?;
-    let lacking = Lacking::of(caller, reason.as_ref(), id, Beside::Agents).await?;
-    let pending = pending(caller, id).await?;
+    let hold = Hold::of(caller, &agent, Beside::Agents, |_| false).await?;
     let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
     let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
     let unread =
@@ -212,12 +184,10 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
     let earlier = (first > 0).then(|| first.saturating_sub(EACH));
     let later = (page.next_from < agent.items).then_some(page.next_from);
     view.show(Transcript {
-        reads: reads(agent.status, reason.as_ref()),
-        reason,
-        lacking,
+        reads: reads(agent.status, hold.reason.as_ref()),
+        hold,
         entries,
         questions: asked.data,
-        pending,
         place: Place::Agent(id),
         root,
         unread,

@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::Json;
 use entourage_api::{
-    Agent, AgentOrder, Child, Entry, Intervention, ListAgents, ListChildren, ListMessages, ListQuestions,
-    Question, Role,
+    Agent, AgentOrder, Child, Entry, ListAgents, ListChildren, ListMessages, ListQuestions, Question, Role,
 };
-use entourage_types::{About, AgentId, QuestionId, QuestionStatus, ShownStatus, WaitingOn};
+use entourage_types::{About, AgentId, QuestionId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
 
 use super::{
     act::NewAgent,
-    agent::{pending, spoken_to},
+    agent::spoken_to,
     arguments::Sort,
-    budget::{Beside, Lacking},
+    budget::Beside,
     filters,
     given::some,
+    hold::Hold,
     place::Place,
-    reason::{Reads, Reason, reads},
+    reason::{Reads, reads},
     shell::{Page, Section, Shown, Shows, View},
 };
 use crate::{
@@ -104,13 +104,8 @@ struct Chat {
     /// Those of its tree that are open, and the last ones that are not.
     questions: HashMap<QuestionId, Question>,
     place: Place,
-    /// Why it does not go on.
-    reason: Option<Reason>,
-    /// Whether that is said by the question that stands there.
-    is_told: bool,
-    lacking: Option<Lacking>,
+    hold: Hold,
     reads: Reads,
-    pending: Vec<Intervention>,
     /// Those that work for it, newest first.
     below: Vec<Child>,
     has_more_below: bool,
@@ -119,11 +114,6 @@ struct Chat {
 }
 
 impl Chat {
-    /// Since when it is in its state, where that is known.
-    fn since(&self) -> Option<entourage_types::Time> {
-        self.reason.as_ref().and_then(Reason::since)
-    }
-
     /// The question, if it is open.
     fn open(&self, id: &QuestionId) -> Option<&Question> {
         self.questions.get(id).filter(|question| question.status == QuestionStatus::Open)
@@ -133,13 +123,6 @@ impl Chat {
     fn answer(&self, id: &QuestionId) -> Option<(QuestionStatus, &str)> {
         let question = self.questions.get(id)?;
         Some((question.status, question.answer.as_deref().unwrap_or_default()))
-    }
-
-    /// Whether what failed can be tried again.
-    fn can_be_retried(&self) -> bool {
-        let lacks_budget = self.reason.as_ref().is_some_and(Reason::is_budget);
-        self.agent.status == ShownStatus::Failed
-            || (self.agent.waiting_on == Some(WaitingOn::Retry) && !lacks_budget)
     }
 }
 
@@ -186,21 +169,16 @@ pub(super) async fn one(view: View, Id(id): Id<AgentId>, Filter(At { cursor }): 
     }
     let wanted = ListChildren { limit: Some(BESIDE), ..ListChildren::default() };
     let Json(below) = agents::children(caller.clone(), Id(id), Filter(wanted)).await?;
-    let (reason, pending) = (Reason::of(caller, &agent).await?, pending(caller, id).await?);
-    let lacking = Lacking::of(caller, reason.as_ref(), id, Beside::Chats).await?;
     // A question that stands there says it better.
     let stands = |id: &QuestionId| said.data.iter().any(|entry| entry.question.as_ref() == Some(id));
-    let is_told = reason.as_ref().and_then(Reason::question).is_some_and(|question| stands(&question));
+    let hold = Hold::of(caller, &agent, Beside::Chats, stands).await?;
     view.show(Chat {
         entries: said.data,
         earlier: said.next_cursor,
         questions,
         place: Place::Chat(id),
-        reads: reads(agent.status, reason.as_ref()),
-        reason,
-        is_told,
-        lacking,
-        pending,
+        reads: reads(agent.status, hold.reason.as_ref()),
+        hold,
         has_more_below: below.next_cursor.is_some(),
         below: below.data,
         is_latest,

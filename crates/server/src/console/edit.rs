@@ -80,8 +80,9 @@ pub(super) async fn change(view: View, Id(id): Id<DocumentId>, Fields(form): Fie
         standing_instruction: Some(lines(&form.standing_instruction)),
         summary: form.summary.clone(),
     };
-    if form.over.is_some() {
-        leave_unwritten(&view, id, form.seen, &mut change).await?;
+    leave_unwritten(&view, id, form.seen, &mut change).await?;
+    if change.name.is_none() && change.content.is_none() && change.standing_instruction.is_none() {
+        return Err(Problem::bad_body("nothing in it has changed: there is nothing to save"));
     }
     let expected = IfMatch(ExpectedVersion::Exactly(seen));
     match documents::change(view.caller.clone(), Id(id), expected, Body(change)).await {
@@ -93,7 +94,8 @@ pub(super) async fn change(view: View, Id(id): Id<DocumentId>, Fields(form): Fie
     }
 }
 
-/// Leaves alone what the person has not changed since the version that they saw: others may have.
+/// Leaves alone what the person has not changed since the version that they saw: others may have, and a browser ends the
+/// lines of a text in its own way.
 async fn leave_unwritten(
     view: &View,
     id: DocumentId,

@@ -24,6 +24,7 @@ mod given;
 mod goals;
 mod grants;
 mod headers;
+mod hold;
 mod id;
 mod inbox;
 mod kinds;

@@ -47,12 +47,15 @@ async fn an_agent_at_work_is_paused_and_resumed_by_a_button() {
     let site = Site::open().await;
     let browser = Browser::of(&site);
     let (agent, _) = site.asked("ask").await;
-    let page = format!("/console/agents/{agent}");
+    let (page, chat) = (format!("/console/agents/{agent}"), format!("/console/chats/{agent}"));
     let path = format!("{page}/interventions");
     for (offered, other, waits_on) in [("pause", "resume", "resume"), ("resume", "pause", "user")] {
         let text = browser.page(&page).await;
-        let button = |act: &str| format!("<button name=\"action\" value=\"{act}\">");
-        assert!(text.contains(&button(offered)) && !text.contains(&button(other)), "{text}");
+        let button = |act: &str| format!("name=\"action\" value=\"{act}\"");
+        for text in [&text, &browser.page(&chat).await] {
+            assert!(text.contains(&button(offered)) && !text.contains(&button(other)), "{text}");
+            assert!(text.contains("data-act=\"stop\""), "{text}");
+        }
         let key = text.split(&format!("value=\"{offered}/")).nth(1).unwrap().split('"').next().unwrap();
         let key = format!("{offered}/{key}");
         browser.post(&path, &[("action", offered), ("key", &key)]).await;
@@ -61,7 +64,10 @@ async fn an_agent_at_work_is_paused_and_resumed_by_a_button() {
         within("it is so", async { while !waits().await {} }).await;
     }
     let done = site.done("hello").await;
-    assert!(!browser.page(&format!("/console/agents/{done}")).await.contains("value=\"pause\">Pause"));
+    for page in [format!("/console/agents/{done}"), format!("/console/chats/{done}")] {
+        let text = browser.page(&page).await;
+        assert!(!text.contains("<button>Pause") && !text.contains("data-act=\"stop\""), "{text}");
+    }
 }
 
 #[tokio::test]

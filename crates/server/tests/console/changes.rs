@@ -157,6 +157,28 @@ async fn what_was_written_for_an_earlier_version_is_kept_beside_the_newer_one_an
 }
 
 #[tokio::test]
+async fn what_nobody_has_written_in_a_document_is_left_as_it_was() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let project = site.post("/v1/projects", &json!({"name": "Rome"})).await.expect(201);
+    let documents = format!("/v1/projects/{}/documents", project["id"].as_str().unwrap());
+    let text = "# Plan\r\n\r\nEat.\r\n";
+    let made = site.post(&documents, &json!({"name": "Plan", "content": text})).await.expect(201);
+    let id = made["id"].as_str().unwrap();
+    let path = format!("/console/documents/{id}");
+    let saved = async |name: &str, version: &str| {
+        by_script(&browser, &path, &[("name", name), ("content", text), ("seen", version)]).await
+    };
+    let refused = saved("Plan", "1").await;
+    assert_eq!(refused.status, StatusCode::UNPROCESSABLE_ENTITY, "{}", refused.text);
+    assert!(refused.text.contains("nothing in it has changed"), "{}", refused.text);
+    assert_eq!(saved("The plan", "1").await.status, StatusCode::NO_CONTENT);
+    let now = site.get(&format!("/v1/documents/{id}")).await.expect(200);
+    let told = ["name", "content"].map(|name| now[name].as_str().unwrap());
+    assert_eq!((told, now["version"].as_u64()), (["The plan", text], Some(2)));
+}
+
+#[tokio::test]
 async fn a_goal_is_changed_put_away_taken_up_again_and_deleted() {
     let site = goal_site::site().await;
     let browser = Browser::of(&site);

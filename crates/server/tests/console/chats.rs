@@ -78,10 +78,13 @@ async fn what_has_failed_is_said_and_tried_again_where_that_may_help() {
     let browser = Browser::of(&site);
     let failed = site.make("break").await;
     site.follow(&failed, 0).await.until(|frame| frame.is_status_of(&failed, "failed")).await;
-    let page = browser.page(&format!("/console/chats/{failed}")).await;
-    for part in ["item notice error", "the service behind the model refused the request", "Try again"] {
-        assert!(page.contains(part), "{part}: {page}");
+    for page in [format!("/console/agents/{failed}"), format!("/console/chats/{failed}")] {
+        let page = browser.page(&page).await;
+        for part in ["item notice error", "the service behind the model refused the request", "Try again"] {
+            assert!(page.contains(part), "{part}: {page}");
+        }
     }
+    let page = browser.page(&format!("/console/chats/{failed}")).await;
     let key = page.split("name=\"key\" value=\"retry/").nth(1).unwrap().split('"').next().unwrap();
     let again = [("action", "retry"), ("chat", "true"), ("key", &format!("retry/{key}"))];
     let path = format!("/console/agents/{failed}/interventions");
