@@ -112,6 +112,10 @@ def wrong(node):
     return [f"{line['what']}: {line['text']}" for line in found if line["state"] == "broken"]
 
 
+def says_that_nobody_works(command):
+    assert any("no process works for agents" in line for line in command.stderr), "a command does not say what it waits for"
+
+
 def begin(api, job):
     status, answer = api.ask("POST", "/v1/agents", {"kind": "noter", "message": job}, Idempotency_Key=job.replace(" ", "-"))
     assert status == 201, (status, answer)
@@ -231,18 +235,21 @@ assert sorted(note["title"] for note in notes) == wanted, f"notes lost or double
 print(f"{len(agents)} runs succeeded, {len(notes)} notes, none lost or doubled")
 found = wrong(api)
 assert not found, found
-for node in (api, frozen, workers[1]):
+for node in (frozen, workers[1]):
     node.stop()
+# Who waits where nobody works is told so.
+waits = subprocess.Popen(
+    [BINARY, "--data", api.data, "run", "wait", "--kind", "noter"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=api.environment
+)
+says_that_nobody_works(waits)
+waits.kill()
+api.stop()
 # A command works by itself where no process does; what Restate delivers waits for one.
 alone = subprocess.Popen(
     [BINARY, "--data", api.data, "run", "alone", "--kind", "noter"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=api.environment
 )
 if INGRESS:
-    for line in alone.stderr:
-        if "no process works for agents" in line:
-            break
-    else:
-        raise SystemExit("FAILED: a command does not say that it waits for a process")
+    says_that_nobody_works(alone)
     late = Node("worker5", "worker", at)
 _, said = alone.communicate(timeout=60)
 assert alone.returncode == 0, said

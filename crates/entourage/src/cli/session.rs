@@ -1,17 +1,21 @@
 //! A user's session with a tree of agents: shows what happens and asks questions as they open, until the
 //! agents rest or the user ends it.
 
+mod stalled;
 mod typed;
 
 use std::{
     collections::{HashSet, VecDeque},
+    pin::pin,
     time::Duration,
 };
 
-use entourage_api::{Author, Cause, Event, EventBody, ItemBody, Question};
+use entourage_api::{Author, Event, EventBody, ItemBody, Question};
 use entourage_types::{About, AgentId, PostId, QuestionId, Status};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use stalled::SILENCE;
 pub(crate) use typed::{ANSWERS, is_command};
 
 use super::{
@@ -23,7 +27,6 @@ use super::{
     progress::{Progress, Standstill},
     question,
     text::text,
-    tree::LOOKED_AT,
     view::View,
 };
 
@@ -123,7 +126,7 @@ impl Session {
                     heard = item_of(&event, agent).map_or(heard, |seq| seq + 1);
                     progress.event(&event);
                 }
-                look_for_room(&backend, &mut progress).await?;
+                stalled::look_for_room(&backend, &mut progress).await?;
             }
         }
         let follow = backend.follow(root, progress.last).await?;
@@ -195,6 +198,8 @@ impl Session {
     /// conversation, events are shown while the agents rest too, because others may write to them.
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
         let mut ticks = tokio::time::interval(TICK);
+        let mut silence = pin!(tokio::time::sleep(SILENCE));
+        let mut is_patient = true;
         loop {
             if lines.is_some() {
                 self.ask(typed);
@@ -218,9 +223,13 @@ impl Session {
             tokio::select! {
                 signal = self.follow.next() => self.take(signal?, typed).await?,
                 line = next(&mut lines) => match line {
-                    Some(line) => if let Some(end) = self.handle_line(line, typed).await? {
-                        return Ok(end);
-                    },
+                    Some(line) => {
+                        silence.as_mut().reset(Instant::now() + SILENCE);
+                        is_patient = true;
+                        if let Some(end) = self.handle_line(line, typed).await? {
+                            return Ok(end);
+                        }
+                    }
                     None if typed == Typed::Said => {
                         self.view.clear();
                         return Ok(End::Closed);
@@ -234,6 +243,10 @@ impl Session {
                 () = self.interrupt.cancelled() => {
                     self.view.clear();
                     return Ok(End::Interrupted);
+                }
+                () = &mut silence, if is_patient => {
+                    is_patient = false;
+                    self.say_where_nobody_works().await?;
                 }
                 _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);
@@ -362,18 +375,6 @@ impl Session {
             self.asking = Some(question.clone());
         }
     }
-}
-
-/// Finds out which agents a budget no longer keeps waiting: a grant is no event.
-async fn look_for_room(backend: &Backend, progress: &mut Progress) -> Result<()> {
-    let short: Vec<AgentId> = progress.over_budget().take(LOOKED_AT).map(|(agent, _)| agent).collect();
-    for agent in short {
-        let waits = |cause: &Cause| matches!(cause, Cause::Budget { .. });
-        if !backend.why(agent).await?.chain.first().is_some_and(|link| waits(&link.cause)) {
-            progress.has_room(agent);
-        }
-    }
-    Ok(())
 }
 
 /// The number of the agent's item in an event.

@@ -86,21 +86,22 @@ pub(super) async fn as_page(request: Request, next: Next) -> Response {
         request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let response = next.run(request).await;
     let Some(document) = document_of(&response) else { return response };
-    let is_whole = live_path(uri.path()).is_none() && !by_script;
+    let expired = response.status() == StatusCode::UNAUTHORIZED;
+    // What is shown stays while the person logs in again.
+    let live = live_path(uri.path()).filter(|_| !expired);
+    let is_whole = live.is_some() || !by_script;
     let elsewhere = response.extensions().get();
     let detail = for_people(&document.detail);
     let part = Part { title: &document.title, detail, request: &id, elsewhere, is_whole };
-    let live = live_path(uri.path()).map(|path| Main {
+    let live = live.map(|path| Main {
         path: uri.query().map_or_else(|| path.to_owned(), |query| format!("{path}?{query}")),
         title: &document.title,
         live: "all".into(),
         digest: "",
         content: part.render().unwrap_or_default(),
     });
-    let expired = response.status() == StatusCode::UNAUTHORIZED;
     let (body, is_for_form) = match live {
-        // What is shown stays while the person logs in again.
-        Some(live) if !expired => (live.render(), false),
+        Some(live) => (live.render(), false),
         None if !by_script => (whole(part, uri.path(), response.extensions().get()), false),
         _ => (part.render(), true),
     };

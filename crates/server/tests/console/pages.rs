@@ -152,7 +152,8 @@ async fn a_problem_is_a_page_with_what_is_wrong_and_the_id_of_the_request() {
     let part = browser.get(&unknown.replace("/console", "/console/f")).await;
     assert_eq!(part.status, StatusCode::NOT_FOUND);
     assert!(
-        part.text.starts_with("<main") && part.text.contains("hx-get"),
+        ["hx-get", "<h1>Not found</h1>"].iter().all(|sign| part.text.contains(sign))
+            && part.text.starts_with("<main"),
         "it is asked for again: {}",
         part.text
     );

@@ -128,8 +128,10 @@ pub(super) async fn database(
         Ok(place) => place,
         Err(error) => return Ok((broken("database", error.to_string()), None)),
     };
-    if !place.is_begun().await.map_err(Error::from)? {
-        return Ok((good("database", "is created at the first run"), None));
+    match place.is_begun().await {
+        Ok(true) => {}
+        Ok(false) => return Ok((good("database", "is created at the first run"), None)),
+        Err(error) => return Ok((broken("database", error.to_string()), None)),
     }
     let finding = match entourage::look(settings).await {
         Ok(engine) => {

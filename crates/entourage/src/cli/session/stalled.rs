@@ -1,0 +1,44 @@
+//! What of a tree does not go on, although no question is open in it.
+
+use std::time::Duration;
+
+use entourage_api::Cause;
+use entourage_types::AgentId;
+
+use super::{
+    super::{
+        backend::{Backend, Result},
+        out,
+        progress::Progress,
+        tree::LOOKED_AT,
+    },
+    Session,
+};
+
+/// How long a user waits before it is looked whether anybody works for the agent.
+pub(super) const SILENCE: Duration = Duration::from_secs(5);
+
+impl Session {
+    /// Says so if no process works for the agent, so that nobody waits for what cannot come.
+    pub(super) async fn say_where_nobody_works(&mut self) -> Result<()> {
+        if matches!(self.backend.why(self.agent).await?.cause, Cause::Process) {
+            self.view.clear();
+            out::note(
+                "no process works for agents: this goes on once one does; start it with `entourage serve`",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Finds out which agents a budget no longer keeps waiting: a grant is no event.
+pub(super) async fn look_for_room(backend: &Backend, progress: &mut Progress) -> Result<()> {
+    let short: Vec<AgentId> = progress.over_budget().take(LOOKED_AT).map(|(agent, _)| agent).collect();
+    for agent in short {
+        let waits = |cause: &Cause| matches!(cause, Cause::Budget { .. });
+        if !backend.why(agent).await?.chain.first().is_some_and(|link| waits(&link.cause)) {
+            progress.has_room(agent);
+        }
+    }
+    Ok(())
+}
