@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How many children are on a page.
-const SHOWN: u32 = 50;
+const SHOWN: u32 = 30;
 /// How many agents of the whole tree that need a person are listed first.
 const IN_NEED: u32 = 20;
 /// How many agents above this one are named.

@@ -81,7 +81,8 @@ pub(crate) async fn refused(request: Request, next: Next) -> Response {
 
 /// Middleware: shows a problem as a page; to a script of a page, as the part that it asked for.
 pub(super) async fn as_page(request: Request, next: Next) -> Response {
-    let (uri, by_script) = (request.uri().clone(), is_htmx(request.headers()));
+    let uri = request.uri().clone();
+    let by_script = is_htmx(request.headers()) || live_path(uri.path()).is_some();
     let id =
         request.headers().get("x-request-id").and_then(|id| id.to_str().ok()).unwrap_or_default().to_owned();
     let response = next.run(request).await;
