@@ -2,8 +2,8 @@
 
 use std::{io, net::SocketAddr, time::Duration};
 
-use entourage_store::NODE_LEASE;
-use entourage_types::{DispatchBy, NodeId};
+use entourage_store::{LiveNode, NODE_LEASE};
+use entourage_types::DispatchBy;
 
 /// Why a node cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -43,16 +43,17 @@ pub enum Error {
     },
     /// Another node is told otherwise which agents are due, so that an agent would work at two nodes at once.
     #[error(
-        "`dispatch.by` is `{}` here, and not in the process {other}, which shares the database: give all the same. One that \
+        "`dispatch.by` is `{}` here, and not in another process that shares the database ({}): give all the same. One that \
          was killed counts for {} s more",
         .ours.name(),
+        described(.other),
         NODE_LEASE.as_secs()
     )]
     Dispatch {
         /// What tells this node.
         ours: DispatchBy,
         /// The other node.
-        other: NodeId,
+        other: Box<LiveNode>,
     },
     /// The operating system has no random numbers.
     #[error("there are no random numbers: {0}")]
@@ -63,4 +64,10 @@ fn off(ahead: i64) -> String {
     let seconds = ahead.unsigned_abs() as f64 / 1e6;
     let way = if ahead < 0 { "behind" } else { "ahead of" };
     format!("{seconds:.1} s {way}")
+}
+
+/// How an operator finds a node.
+fn described(LiveNode { id, info, .. }: &LiveNode) -> String {
+    let at = info.listener.as_ref().map(|listener| format!(" at {}", listener.address)).unwrap_or_default();
+    format!("{id}, role {}{at}", info.role.name())
 }

@@ -7,6 +7,7 @@
 mod connect;
 mod error;
 mod evict;
+mod join;
 mod link;
 mod listen;
 mod members;
@@ -90,7 +91,7 @@ impl Mesh {
     pub async fn join(nodes: Arc<dyn Nodes>, settings: Settings, now: impl Fn() -> Time) -> Result<Self> {
         let (socket, listener) = match settings.listen {
             Some(address) => {
-                let (socket, listener) = listen_on(address, settings.address).await?;
+                let (socket, listener) = join::listen_on(address, settings.address).await?;
                 (Some(socket), Some(listener))
             }
             None => (None, None),
@@ -100,7 +101,7 @@ impl Mesh {
             NodeInfo { listener: listener.clone(), version, role, dispatch: Some(dispatch), draining: false };
         let members = Members::new(Arc::clone(&nodes), info);
         let known = members.beat().await?;
-        if let Err(error) = fits(&known, dispatch, now()) {
+        if let Err(error) = join::fits(&known, dispatch, now()) {
             // If that fails, the row ends with its lease.
             let _ = nodes.leave().await;
             return Err(error);
@@ -147,21 +148,19 @@ impl Mesh {
     /// Sets what this node does.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, and [`Error::Dispatch`] where others took this node's place while it was away.
     pub async fn set_role(&self, role: NodeRole) -> Result<()> {
         self.inner.members.change(|info| info.role = role);
-        self.inner.members.beat().await?;
-        Ok(())
+        self.inner.beat().await
     }
 
     /// Tells the others that this node takes no more work.
     ///
     /// # Errors
-    /// When the store fails.
+    /// As [`set_role`](Self::set_role).
     pub async fn drain(&self) -> Result<()> {
         self.inner.members.change(|info| info.draining = true);
-        self.inner.members.beat().await?;
-        Ok(())
+        self.inner.beat().await
     }
 
     /// Takes this node out of the store: the others do not wait until it is no longer alive.
@@ -202,27 +201,16 @@ impl Mesh {
     }
 }
 
-/// Whether a node whose agents are delivered so can be one of those that are known.
-fn fits(known: &members::Known, dispatch: DispatchBy, now: Time) -> Result<()> {
-    if let Some(ahead) =
-        known.ahead(now).filter(|ahead| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros())
-    {
-        return Err(Error::Clock { ahead, most: CLOCKS });
-    }
-    let differs = |other: &&LiveNode| other.info.dispatch.is_some_and(|by| by != dispatch);
-    match known.others.iter().find(differs) {
-        Some(other) => Err(Error::Dispatch { ours: dispatch, other: other.id }),
-        None => Ok(()),
-    }
-}
-
 /// Gives signs of life.
 async fn beats(inner: Arc<Inner>) {
     let mut was_heard = true;
     loop {
         tokio::time::sleep(members::BEAT).await;
-        match inner.members.beat().await {
-            Ok(_) => was_heard = true,
+        match inner.beat().await {
+            Ok(()) => was_heard = true,
+            Err(error @ Error::Dispatch { .. }) => {
+                return tracing::error!(%error, "this process was away too long and has no part any more: end it");
+            }
             Err(error) => {
                 if std::mem::take(&mut was_heard) {
                     tracing::warn!(%error, "no sign of life reaches the database; without one this node begins nothing");
@@ -232,22 +220,20 @@ async fn beats(inner: Arc<Inner>) {
     }
 }
 
-async fn listen_on(listen: SocketAddr, address: Option<String>) -> Result<(TcpListener, NodeListener)> {
-    let failed = |cause| Error::Listen { address: listen, cause };
-    let socket = TcpListener::bind(listen).await.map_err(failed)?;
-    let bound = socket.local_addr().map_err(failed)?;
-    let address = match address {
-        Some(address) => address,
-        None if bound.ip().is_unspecified() => return Err(Error::Unreachable { address: bound }),
-        None => bound.to_string(),
-    };
-    let mut token = [0; 32];
-    getrandom::fill(&mut token).map_err(|error| Error::Random(error.to_string()))?;
-    let token = token.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((socket, NodeListener { address, token }))
-}
-
 impl Inner {
+    /// Gives a sign of life. A node that was away for longer than its lease comes back as a new one: if it would not be let
+    /// in, it leaves for good.
+    async fn beat(&self) -> Result<()> {
+        let was_away = !self.members.is_counted_on();
+        let known = self.members.beat().await?;
+        let dispatch = self.members.info().dispatch.filter(|_| was_away);
+        if let Some(Err(error)) = dispatch.map(|dispatch| join::delivers_alike(&known, dispatch)) {
+            self.members.leave().await?;
+            return Err(error);
+        }
+        Ok(())
+    }
+
     /// The peer of this id.
     fn peer(&self, node: NodeId) -> Arc<Peer> {
         Arc::clone(locked(&self.peers).entry(node).or_insert_with(|| Arc::new(Peer::new())))

@@ -66,7 +66,7 @@ impl Agent {
             Some((database, agent)) => (Some(database), agent),
             None => (None, ctx.key()),
         };
-        if self.0.database().map(|ours| ours.to_string()).as_deref() != database {
+        if !self.0.serves(database) {
             let refused = NotNow::OtherDatabase;
             return Err(match delivery.examines {
                 true => TerminalError::new_with_code(OTHER_DATABASE, refused.to_string()).into(),

@@ -3,7 +3,7 @@
 use std::{
     collections::HashSet,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, Once, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
 };
@@ -26,6 +26,7 @@ use crate::{
 pub(crate) struct Deliveries {
     /// Whose agents are served here; none if calls do not say whose they are.
     database: Option<DatabaseId>,
+    foreign: Once,
     engine: Arc<dyn Advance>,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
@@ -98,6 +99,7 @@ impl Deliveries {
         let limit = settings.concurrency.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Self {
             database,
+            foreign: Once::new(),
             engine,
             store,
             clock,
@@ -111,9 +113,18 @@ impl Deliveries {
         }
     }
 
-    /// The database whose agents this node serves; none if the calls do not say.
-    pub(crate) fn database(&self) -> Option<DatabaseId> {
-        self.database
+    /// Whether agents of this database are served here. If not, the log says so once: the other one's would be served
+    /// where its processes are registered with a Restate of their own.
+    pub(crate) fn serves(&self, database: Option<&str>) -> bool {
+        let is_ours = self.database.map(|ours| ours.to_string()).as_deref() == database;
+        if !is_ours {
+            self.foreign.call_once(|| {
+                tracing::warn!(
+                    "Restate calls here for agents of another database, which wait: each database needs a Restate of its own"
+                );
+            });
+        }
+        is_ours
     }
 
     /// What this node remembers of activations that failed.

@@ -1,11 +1,18 @@
 //! Links between nodes, and their loss.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
-use entourage_engine::{NewAgent, NewProject, Signal};
+use entourage_engine::{NewAgent, NewProject, Signal, Signals};
 use entourage_llm::ScriptedModel;
 use entourage_mesh::{Error, Mesh, Settings};
-use entourage_store::{MemoryNodes, MemoryStore};
+use entourage_store::{MemoryNodes, MemoryStore, NODE_LEASE};
 use entourage_types::{Action, DispatchBy, EventBody, NodeRole, Time};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional},
@@ -114,6 +121,29 @@ async fn a_node_that_is_told_otherwise_what_is_due_does_not_join() {
     first.leave().await.unwrap();
     second.leave().await.unwrap();
     join(DispatchBy::Database).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_was_away_while_others_came_that_are_told_otherwise_leaves() {
+    let now = Arc::new(AtomicI64::new(0));
+    let clock = Arc::clone(&now);
+    let nodes =
+        MemoryNodes::new(MemoryStore::default(), move || Time::from_micros(clock.load(Ordering::SeqCst)));
+    let join = async |by| {
+        let time = || Time::from_micros(now.load(Ordering::SeqCst));
+        Mesh::join(Arc::new(nodes.another()), unlinked(by), time).await
+    };
+    let away = join(DispatchBy::Restate).await.unwrap();
+    now.store(i64::try_from(NODE_LEASE.as_micros()).unwrap() + 1, Ordering::SeqCst);
+    tokio::time::advance(NODE_LEASE).await;
+    let came = join(DispatchBy::Database).await.unwrap();
+    let Err(error @ Error::Dispatch { .. }) = away.set_role(NodeRole::All).await else {
+        panic!("it is back")
+    };
+    assert!(error.to_string().contains(", role all)"), "{error}");
+    assert!(!away.holds_lease() && came.holds_lease());
+    came.set_role(NodeRole::All).await.unwrap();
+    assert!(came.others().is_empty(), "the one that was away is no node");
 }
 
 #[tokio::test]
