@@ -62,9 +62,9 @@ class Node(Server):
         """How many agents work there."""
         return int(sql(f"SELECT count(*) FROM agents WHERE status = 'running' AND node = '{self.id}'", DATABASE))
 
-    def command(self, *words):
-        """A command in its data directory."""
-        return subprocess.run([BINARY, "--data", self.data, *words], capture_output=True, text=True, env={**self.environment})
+    def command(self, *words, data=None):
+        """A command in its data directory, or in one of its own."""
+        return subprocess.run([BINARY, "--data", data or self.data, *words], capture_output=True, text=True, env={**self.environment})
 
 
 class Watcher(threading.Thread):
@@ -170,6 +170,10 @@ before = items()
 time.sleep(1)
 assert items() == before, "something was written for a deleted agent"
 print(f"deleted: answered after {took:.2f} s")
+
+# What only has an effect where agents work is not taken by a command that leaves the work to others.
+beside = api.command("run", "beside", "--files", FOLDER, data=f"{FOLDER}/beside")
+assert beside.returncode == 2 and "--files has no effect" in beside.stderr, (beside.returncode, beside.stderr)
 
 # Runs go on while processes die, freeze and leave.
 agents = {watched}

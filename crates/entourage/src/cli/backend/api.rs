@@ -114,6 +114,14 @@ impl Backend {
         }
     }
 
+    /// Whether the engine is in this process, and agents work in others that share its database.
+    pub(crate) fn leaves_work_to_others(&self) -> bool {
+        match &self.place {
+            Target::There(_) => false,
+            Target::LocalEngine(here) => here.leaves_work_to_others(),
+        }
+    }
+
     /// A text to show with the model's answers.
     pub(crate) fn disclaimer(&self) -> Option<&'static str> {
         match &self.place {

@@ -92,6 +92,11 @@ impl LocalEngine {
         self.engine.works_elsewhere(root)
     }
 
+    /// Whether this process does not work for any agent while others that share the database do.
+    pub(super) fn leaves_work_to_others(&self) -> bool {
+        self.engine.works_elsewhere(AgentId::new())
+    }
+
     /// Ends the work of all agents.
     pub(super) async fn leave(&self) {
         if let Some(host) = self.host.lock().await.take() {

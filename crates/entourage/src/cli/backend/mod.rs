@@ -107,21 +107,18 @@ pub(crate) async fn connect(
         let data = settings.data.display();
         out::note(out::stderr().dim(format!("note: there is no database in {data} yet")));
     }
+    let typed = of_process(globals, settings, purpose);
     let mut patience = Patience::new(globals);
     loop {
         if let Some(running) = Running::find(&settings.data, globals.quiet).await {
-            if let Purpose::Work { files, begins } = purpose {
-                if begins && !running.is_server() {
-                    patience.wait_for(running.busy()).await?;
-                    continue;
-                }
-                // The environment applies to any process that needs a model; an option on the command line
-                // must take effect.
-                let model = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
-                let typed = [("--model", model), ("--files", files), ("--agency", settings.agency.is_some())];
-                if let Some((option, _)) = typed.into_iter().find(|(_, is_typed)| *is_typed) {
-                    return Err(running.in_the_way(option));
-                }
+            if let Purpose::Work { begins: true, .. } = purpose
+                && !running.is_server()
+            {
+                patience.wait_for(running.busy()).await?;
+                continue;
+            }
+            if let Some(option) = typed {
+                return Err(running.in_the_way(option));
             }
             return Backend::there(&running, settings);
         }
@@ -133,7 +130,15 @@ pub(crate) async fn connect(
         };
         match opened {
             Ok(local) => {
-                if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet) {
+                let others_work = local.leaves_work_to_others();
+                if let Some(option) = typed.filter(|_| others_work) {
+                    local.leave().await;
+                    return Err(Failure::usage(format!(
+                        "{option} has no effect on the processes that work for the agents of this database. Set it there, \
+                         stop them, or name another database"
+                    )));
+                }
+                if let Some(disclaimer) = local.disclaimer().filter(|_| !globals.quiet && !others_work) {
                     // Each answer shows the rest, which says what to do about it.
                     let first = disclaimer.split_inclusive(". ").next().unwrap_or(disclaimer);
                     out::note(out::stderr().yellow(format!("note: {}", first.trim_end())));
@@ -143,6 +148,15 @@ pub(crate) async fn connect(
             Err(error) => patience.wait(error).await?,
         }
     }
+}
+
+/// The first option on the command line that only has an effect where agents work.
+fn of_process(globals: &Globals, settings: &entourage::Settings, purpose: Purpose) -> Option<&'static str> {
+    let Purpose::Work { files, .. } = purpose else { return None };
+    // The environment applies to any process that needs a model; an option on the command line must take effect.
+    let model = globals.model.is_some() && globals.model != std::env::var(MODEL_VARIABLE).ok();
+    let typed = [("--model", model), ("--files", files), ("--agency", settings.agency.is_some())];
+    typed.into_iter().find_map(|(option, is_typed)| is_typed.then_some(option))
 }
 
 /// Waits, without limit, for the next process at work after the previous one is gone: one that works on this
