@@ -13,7 +13,7 @@ comes, a deletion is over once it is answered, agents of a dead process go on wi
 and `doctor` finds what is wrong, and nothing where nothing is.
 """
 
-import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse
+import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse, urllib.request
 
 from balancer import Balancer
 from served import NOTES, Server, provider, within
@@ -42,7 +42,7 @@ class Node(Server):
 
     def __init__(self, name, role, at):
         os.makedirs(f"{FOLDER}/data", exist_ok=True)
-        more = {"ENTOURAGE_STORE": STORE}
+        more = {"ENTOURAGE_STORE": STORE, "ENTOURAGE_CLUSTER__PROBES": "127.0.0.1:0"}
         if INGRESS:
             port = free_port()
             more |= {
@@ -55,6 +55,9 @@ class Node(Server):
         if INGRESS and role != "api":
             BALANCER.ports.append(port)
         if role == "worker":
+            for path, sign in (("readyz", ""), ("metrics", "entourage_")):
+                with urllib.request.urlopen(f"{self.greeting['probes']}/{path}", timeout=10) as answer:
+                    assert sign in answer.read().decode(), path
             # Now, since a crash of the server empties the table.
             self.id = sql(f"SELECT id FROM nodes WHERE address = '{self.greeting['nodes']}'", DATABASE)
 

@@ -35,7 +35,7 @@ pub use in_process::InProcess;
 pub use installation::Installation;
 pub use router::{check_registration, router};
 pub use routes::openapi::{openapi, openapi_json};
-pub use serve::{bind, serve, serve_installed};
+pub use serve::{bind, serve, serve_installed, serve_probes};
 pub use settings::Settings;
 pub use webhook::{Webhook, WebhookSender, check_senders, outbox};
 

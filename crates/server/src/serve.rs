@@ -20,6 +20,7 @@ use crate::{
     counted_socket::CountedSocket,
     metrics,
     router::router_of,
+    routes::operations,
 };
 
 /// How often measurements that no scrape has read are folded up.
@@ -83,9 +84,31 @@ async fn serve_of(
     if matches!(settings.auth, Auth::None) && !address.ip().is_loopback() {
         return Err(Error::Unprotected(address));
     }
+    let routes = router_of(engine, &settings, installation, shutdown.clone())?;
+    serve_routes(listener, routes, settings, shutdown).await;
+    Ok(())
+}
+
+/// Serves `/healthz`, `/readyz` and `/metrics` alone, without tokens, on an address that only operators can reach, until
+/// `shutdown` is cancelled: for a process that works for agents and answers no other requests.
+pub async fn serve_probes(
+    listener: TcpListener,
+    engine: Engine,
+    settings: Settings,
+    shutdown: CancellationToken,
+) {
+    serve_routes(listener, operations::probes(engine), settings, shutdown).await;
+}
+
+async fn serve_routes(
+    listener: TcpListener,
+    routes: Router,
+    settings: Settings,
+    shutdown: CancellationToken,
+) {
     metrics::record_metrics();
     let server = Server {
-        routes: router_of(engine, &settings, installation, shutdown.clone())?,
+        routes,
         connections: Connections::new(Limits::new(settings.connections)),
         header_timeout: settings.header_timeout,
         write_timeout: settings.write_timeout,
@@ -102,7 +125,6 @@ async fn serve_of(
         tracing::warn!(grace = ?settings.grace, "requests still under way are cut off");
         server.connections.end_all();
     }
-    Ok(())
 }
 
 /// What is needed to serve a connection.

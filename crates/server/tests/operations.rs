@@ -12,11 +12,12 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::Engine;
 use entourage_llm::{Connection, Gated, Price, Script, ScriptedModel};
-use entourage_server::Settings;
+use entourage_server::{Settings, serve_probes};
 use entourage_store::{Commit, Committed, Error, Layered, MemoryStore, Store, StoreLayer};
 use entourage_store_sqlite::SqliteStore;
 use reqwest::Method;
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     auth::{settings, token_of},
@@ -29,6 +30,28 @@ async fn a_healthy_engine_is_up_and_ready() {
     let site = Site::open().await;
     assert_eq!(site.get("/healthz").await.status, 204);
     assert_eq!(site.get("/readyz").await.status, 204);
+}
+
+#[tokio::test]
+async fn a_process_that_only_works_answers_probes_and_nothing_else() {
+    let engine = Site::open().await.engine;
+    let listener = entourage_server::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+    let base = format!("http://{}", listener.local_addr().unwrap());
+    let stop = CancellationToken::new();
+    let served = tokio::spawn(serve_probes(listener, engine, Settings::default(), stop.clone()));
+    let get = async |path: &str| {
+        let answer = reqwest::get(format!("{base}{path}")).await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    assert_eq!((get("/healthz").await.0, get("/readyz").await.0), (204, 204));
+    let (status, metrics) = get("/metrics").await;
+    assert!(status == 200 && metrics.contains("entourage_"), "{metrics}");
+    for path in ["/v1/agents", "/console", "/"] {
+        let (status, problem) = get(path).await;
+        assert!(status == 404 && problem.contains("urn:entourage:problem:no-route"), "{path}: {problem}");
+    }
+    stop.cancel();
+    served.await.unwrap();
 }
 
 #[tokio::test]

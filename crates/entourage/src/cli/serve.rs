@@ -133,14 +133,23 @@ async fn only_work(
     hangup::reloads(entourage.engine.clone());
     let address = entourage.listens_at().map(|address| address.to_string()).unwrap_or_default();
     let database = entourage::database(settings)?.place();
+    let probes = match settings.cluster.probes {
+        Some(bind) => Some(entourage_server::bind(bind).await?),
+        None => None,
+    };
+    let probed = probes.as_ref().and_then(|listener| listener.local_addr().ok());
+    let probed = probed.map(|address| format!("http://{address}"));
     if globals.json {
-        out::json(
-            &json!({ "role": "worker", "pid": std::process::id(), "nodes": address, "database": database }),
-        )?;
+        out::json(&json!({
+            "role": "worker", "pid": std::process::id(), "nodes": address, "database": database, "probes": probed,
+        }))?;
     } else if !globals.quiet {
         let paint = out::stdout();
         out::result(text!["entourage works for agents in ", paint.bold(&database)])?;
         out::result(format!("  nodes    {address} (for other processes of this database)"))?;
+        if let Some(probed) = probed {
+            out::result(format!("  probes   {probed}/readyz and {probed}/metrics"))?;
+        }
         out::result(format!("  model    {} ({})", entourage.choice.default_model, entourage.choice.why))?;
     }
     let stopping = entourage.engine.stopping().clone();
@@ -149,9 +158,18 @@ async fn only_work(
         stopping.cancel();
         std::future::pending().await
     };
+    // They are answered until the work has ended.
+    let (engine, server) = (entourage.engine.clone(), settings.server.clone());
+    let answer = async {
+        if let Some(listener) = probes {
+            entourage_server::serve_probes(listener, engine, server, CancellationToken::new()).await;
+        }
+        std::future::pending().await
+    };
     tokio::select! {
         ended = entourage.work() => ended?,
         () = stop => {}
+        () = answer => {}
     }
     Ok(Exit::Done)
 }

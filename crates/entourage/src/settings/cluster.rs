@@ -21,6 +21,9 @@ pub struct Cluster {
     #[serde(deserialize_with = "place_if_any")]
     #[schemars(with = "Option<String>")]
     pub address: Option<String>,
+    /// Where a process that is only `worker` serves `/healthz`, `/readyz` and `/metrics`, without tokens, as `10.0.0.5:4183`:
+    /// an address that only operators can reach. Nowhere by default; the others serve them with the API.
+    pub probes: Option<SocketAddr>,
     /// Whether this process comes for one command: agents work here only while they work nowhere else, and the others are
     /// not to connect. The binary sets it.
     #[serde(skip)]
@@ -30,7 +33,7 @@ pub struct Cluster {
 impl Default for Cluster {
     fn default() -> Self {
         let listen = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
-        Self { role: NodeRole::default(), listen, address: None, visits: false }
+        Self { role: NodeRole::default(), listen, address: None, probes: None, visits: false }
     }
 }
 

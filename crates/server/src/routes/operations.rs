@@ -4,15 +4,18 @@
 use std::time::Duration;
 
 use axum::{
+    Router,
     extract::State,
     http::{HeaderName, StatusCode, header::CONTENT_TYPE},
+    routing::get,
 };
-use entourage_engine::StoreError;
+use entourage_engine::{Engine, StoreError};
 use entourage_types::Time;
 
 use super::failures::{Failures, Unexpected};
 use crate::{
     Problem, metrics,
+    problem::no_route,
     routes::api_router::{ApiRouter, routes},
     state::AppState,
 };
@@ -27,6 +30,16 @@ pub(crate) fn routes() -> ApiRouter {
 /// The metrics, for which the settings may require a token.
 pub(crate) fn measured() -> ApiRouter {
     ApiRouter::new().routes(routes!(measurements))
+}
+
+/// The same of a process that serves nothing else.
+pub(crate) fn probes(engine: Engine) -> Router {
+    Router::new()
+        .route("/healthz", get(up))
+        .route("/readyz", get(async |State(engine): State<Engine>| is_ready(&engine).await))
+        .route("/metrics", get(async |State(engine): State<Engine>| measured_at(&engine).await))
+        .fallback(no_route)
+        .with_state(engine)
 }
 
 /// Whether the process is up
@@ -47,7 +60,11 @@ async fn up() -> StatusCode {
     )
 )]
 async fn ready(State(served): State<AppState>) -> Result<StatusCode, Problem> {
-    let store = served.engine.store();
+    is_ready(&served.engine).await
+}
+
+async fn is_ready(engine: &Engine) -> Result<StatusCode, Problem> {
+    let store = engine.store();
     let ready = async {
         // No wake-up is due before the beginning of time: this is the cheapest query.
         store.due(Time::from_micros(0), None, 1).await?;
@@ -73,8 +90,12 @@ async fn ready(State(served): State<AppState>) -> Result<StatusCode, Problem> {
     responses((status = 200, description = "All metrics.", body = String, content_type = "text/plain"), Unexpected)
 )]
 async fn measurements(State(served): State<AppState>) -> ([(HeaderName, &'static str); 1], String) {
+    measured_at(&served.engine).await
+}
+
+async fn measured_at(engine: &Engine) -> ([(HeaderName, &'static str); 1], String) {
     // Counters are returned even if the store cannot be read.
-    if let Err(error) = served.engine.measure().await {
+    if let Err(error) = engine.measure().await {
         tracing::warn!(%error, "the age of the queue cannot be measured");
     }
     ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render())

@@ -131,7 +131,7 @@ pub(super) async fn database(
     match place.is_begun().await {
         Ok(true) => {}
         Ok(false) => return Ok((good("database", "is created at the first run"), None)),
-        Err(error) => return Ok((broken("database", error.to_string()), None)),
+        Err(error) => return Ok((broken("database", format!("{}: {error}", place.place())), None)),
     }
     let finding = match entourage::look(settings).await {
         Ok(engine) => {
