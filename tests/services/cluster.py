@@ -16,7 +16,7 @@ and `doctor` finds what is wrong, and nothing where nothing is.
 import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse, urllib.request
 
 from balancer import Balancer
-from served import NOTES, Server, provider, within
+from served import NOTES, Server, Watcher, provider, within
 
 BINARY, POSTGRES, FOLDER, RUNS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 INGRESS, ADMIN = sys.argv[5:] or (None, None)
@@ -53,7 +53,7 @@ class Node(Server):
             }
         super().__init__(BINARY, f"{FOLDER}/data/{name}", at, serve=["--role", role], **more)
         if INGRESS and role != "api":
-            BALANCER.ports.append(port)
+            BALANCER.places.append(("127.0.0.1", port))
         if role == "worker":
             for path, sign in (("readyz", ""), ("metrics", "entourage_")):
                 with urllib.request.urlopen(f"{self.greeting['probes']}/{path}", timeout=10) as answer:
@@ -68,34 +68,6 @@ class Node(Server):
     def command(self, *words, data=None):
         """A command in its data directory, or in one of its own."""
         return subprocess.run([BINARY, "--data", data or self.data, *words], capture_output=True, text=True, env={**self.environment})
-
-
-class Watcher(threading.Thread):
-    """Follows one tree at a process, as a browser does."""
-
-    def __init__(self, node, agent):
-        super().__init__(daemon=True)
-        self.numbers, self.pieces, self.ended = [], 0, False
-        connection = http.client.HTTPConnection(node.place, timeout=120)
-        connection.request("GET", f"/v1/agents/{agent}/events", headers={"Accept": "text/event-stream"})
-        self.answer = connection.getresponse()
-        assert self.answer.status == 200, self.answer.status
-        self.start()
-
-    def run(self):
-        name = None
-        for line in self.answer:
-            line = line.decode().rstrip("\n")
-            if line.startswith("event: "):
-                name = line[7:]
-            elif line.startswith("id: "):
-                self.numbers.append(int(line[4:]))
-            elif line.startswith("data: "):
-                self.pieces += name == "delta"
-                data = json.loads(line[6:])
-                if "succeeded" in line and data.get("event") == "agent_status":
-                    self.ended = True
-                    return
 
 
 def script(*words):

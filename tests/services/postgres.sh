@@ -2,6 +2,7 @@
 # A PostgreSQL for tests: `start` makes a new cluster in a temporary directory, on a socket in it and on a free port of
 # the loopback, and prints its URL; `stop URL` ends it and removes everything; `crash URL SECONDS` ends its processes at
 # once and starts it again after so long. What it writes is never synced, unless FSYNC=on asks for that, for measurements.
+# At ADDRESS it listens, too, and trusts everybody.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 # shellcheck disable=SC2034
@@ -36,13 +37,14 @@ start() {
     -keyout "$dir/data/server.key" -out "$dir/data/server.crt" >"$dir.log" 2>&1; then ssl=on; fi
   cat >>"$dir/data/postgresql.conf" <<CONF
 ssl = $ssl
-listen_addresses = '127.0.0.1'
+listen_addresses = '127.0.0.1${ADDRESS:+,$ADDRESS}'
 unix_socket_directories = '$dir'
 fsync = ${FSYNC:-off}
 max_connections = 400
 shared_buffers = 128MB
 max_wal_size = 2GB
 CONF
+  if [ -n "${ADDRESS:-}" ]; then echo "host all all all trust" >>"$dir/data/pg_hba.conf"; fi
   # Another program may take a port that was free a moment ago.
   for _ in 1 2 3; do
     port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')

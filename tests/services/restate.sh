@@ -7,6 +7,7 @@
 #   restate.sh stop [INGRESS]         end the one at this URL, or all that were started, and remove their directories
 #   restate.sh kill INGRESS           the same at once, with no chance to write anything
 #
+# ADDRESS: where it listens, default 127.0.0.1.
 # With RESTATE=1 each test of crates/restate starts one.
 # SERVICES_HOME: where it is installed, default ~/.cache/entourage-services.
 # Exit 77 with a line "SKIPPED: ..." on stderr when it cannot be had.
@@ -43,10 +44,10 @@ log-filter = "warn"
 log-disable-ansi-codes = true
 
 [ingress]
-bind-address = "127.0.0.1:$2"
+bind-address = "${ADDRESS:-127.0.0.1}:$2"
 
 [admin]
-bind-address = "127.0.0.1:$3"
+bind-address = "${ADDRESS:-127.0.0.1}:$3"
 disable-web-ui = true
 
 [worker.invoker]
@@ -56,7 +57,7 @@ CONF
 }
 
 start() {
-  local ingress=${1:-} admin=${2:-} dir pid file tries=300
+  local ingress=${1:-} admin=${2:-} host=${ADDRESS:-127.0.0.1} dir pid file tries=300
   install
   ingress=${ingress##*:} admin=${admin##*:}
   ingress=${ingress:-$(free_port)} admin=${admin:-$(free_port)}
@@ -65,14 +66,14 @@ start() {
   # Without variables: it would take those that begin with RESTATE_ for its configuration.
   nohup env -i "$BINARY" --config-file "$dir/restate.toml" </dev/null >"$dir/log" 2>&1 9>&- & pid=$!
   file=$RUN/$WORD-$ingress.pid
-  printf '%s\n%s\n%s\n' "$pid" "http://127.0.0.1:$ingress" "$dir" >"$file"
-  until curl -sf -o /dev/null "http://127.0.0.1:$ingress/restate/health" && curl -sf -o /dev/null "http://127.0.0.1:$admin/health"; do
+  printf '%s\n%s\n%s\n' "$pid" "http://$host:$ingress" "$dir" >"$file"
+  until curl -sf -o /dev/null "http://$host:$ingress/restate/health" && curl -sf -o /dev/null "http://$host:$admin/health"; do
     if ! alive "$file" $WORD || [ $((tries -= 1)) -le 0 ]; then
       tail -n 5 "$dir/log" >&2; end kill "$file"; skip "the server ended at once, or did not come up in time"
     fi
     sleep 0.1
   done
-  printf 'http://127.0.0.1:%s\nhttp://127.0.0.1:%s\n' "$ingress" "$admin"
+  printf 'http://%s:%s\n' "$host" "$ingress" "$host" "$admin"
 }
 
 end() {   # end HOW FILE

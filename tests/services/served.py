@@ -45,7 +45,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
 class Server:
     """The binary, serving a data directory."""
 
-    def __init__(self, binary, data, provider, settings="", serve=(), **more):
+    def __init__(self, binary, data, provider, settings="", serve=(), inside=(), **more):
         os.makedirs(f"{data}/kinds")
         with open(f"{data}/kinds/noter.md", "w") as file:
             file.write(KIND)
@@ -59,7 +59,7 @@ class Server:
         # Not on the disk of the data, which a test may take away.
         self.logged = f"{os.path.dirname(os.path.dirname(data))}/{os.path.basename(data)}.log"
         self.log = open(self.logged, "w")
-        command = [binary, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json", *serve]
+        command = [*inside, binary, "--data", data, "serve", "--bind", "127.0.0.1:0", "--json", *serve]
         self.environment = {"PATH": os.environ["PATH"], **more}
         self.child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=self.environment)
         atexit.register(self.child.kill)
@@ -106,6 +106,34 @@ class Server:
         self.log.close()
 
 
+class Watcher(threading.Thread):
+    """Follows one tree at a process, as a browser does."""
+
+    def __init__(self, node, agent):
+        super().__init__(daemon=True)
+        self.numbers, self.pieces, self.ended = [], 0, False
+        connection = http.client.HTTPConnection(node.place, timeout=120)
+        connection.request("GET", f"/v1/agents/{agent}/events", headers={"Accept": "text/event-stream"})
+        self.answer = connection.getresponse()
+        assert self.answer.status == 200, self.answer.status
+        self.start()
+
+    def run(self):
+        name = None
+        for line in self.answer:
+            line = line.decode().rstrip("\n")
+            if line.startswith("event: "):
+                name = line[7:]
+            elif line.startswith("id: "):
+                self.numbers.append(int(line[4:]))
+            elif line.startswith("data: "):
+                self.pieces += name == "delta"
+                data = json.loads(line[6:])
+                if "succeeded" in line and data.get("event") == "agent_status":
+                    self.ended = True
+                    return
+
+
 def within(seconds, what, test):
     """Waits until a test gives something."""
     end = time.monotonic() + seconds
@@ -124,8 +152,8 @@ class Providers(http.server.ThreadingHTTPServer):
             super().handle_error(*whence)
 
 
-def provider():
+def provider(host="127.0.0.1", port=0):
     """Starts a provider, and returns its address."""
-    server = Providers(("127.0.0.1", 0), Provider)
+    server = Providers((host, port), Provider)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://127.0.0.1:{server.server_port}"
+    return f"http://{host}:{server.server_port}"

@@ -64,10 +64,10 @@ def serve(words, data):
                 return children[0].wait()
         if role != "worker":
             listens(port)
-            balancer.ports.append(port)
+            balancer.places.append(("127.0.0.1", port))
         else:
             time.sleep(0.5)
-    print(greeting.replace(str(balancer.ports[0]), balancer.url.rsplit(":", 1)[1]), end="", flush=True)
+    print(greeting.replace(str(balancer.places[0][1]), balancer.url.rsplit(":", 1)[1]), end="", flush=True)
     for stop in (signal.SIGTERM, signal.SIGINT):
         signal.signal(stop, lambda *_: [child.terminate() for child in children])
     return max(child.wait() for child in children)

@@ -18,10 +18,15 @@ use tokio_util::sync::CancellationToken;
 /// How often a silent connection is asked whether anybody is there, and how long it may take to answer. A Restate that
 /// is gone without a word leaves activations behind that another node begins again.
 const ASKED: Duration = Duration::from_secs(3);
+/// How often it is looked whether the others still count on this node.
+const LOOKS: Duration = Duration::from_millis(500);
 /// The pause after no connection could be accepted, as when the process has no file descriptors left.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves calls until `stop` is cancelled, and those that are there by then until `ended`.
+///
+/// While nobody counts on this node, it has no connections: it could not do what it is called for, and Restate would go on
+/// calling here.
 ///
 /// Restate is not told that a connection is about to end (GOAWAY): with the next call that it wants to make, it would break
 /// off all those of the connection.
@@ -30,6 +35,7 @@ pub(crate) async fn serve(
     endpoint: Endpoint,
     stop: &CancellationToken,
     ended: impl Future<Output = ()>,
+    is_counted_on: impl Fn() -> bool,
 ) {
     let (endpoint, refused) = (HyperEndpoint::new(endpoint), Arc::new(Once::new()));
     let service = service_fn(move |request| {
@@ -37,13 +43,22 @@ pub(crate) async fn serve(
         async move { answer.await.inspect(|answer| say_if_refused(answer.status(), &refused)) }
     });
     let mut connections = JoinSet::new();
+    let mut looks = tokio::time::interval(LOOKS);
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
             Some(_) = connections.join_next() => continue,
+            _ = looks.tick() => {
+                if !is_counted_on() && !connections.is_empty() {
+                    tracing::warn!("no sign of life of this process reaches the database: Restate is to call another one");
+                    connections = JoinSet::new();
+                }
+                continue;
+            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
+            Ok(_) if !is_counted_on() => {}
             Ok((stream, _)) => {
                 let connection = http2::Builder::new(TokioExecutor::new())
                     .timer(TokioTimer::new())

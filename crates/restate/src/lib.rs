@@ -16,6 +16,7 @@ mod register;
 mod sweeper;
 
 use std::{
+    fmt,
     net::SocketAddr,
     pin::pin,
     sync::{Arc, Mutex, PoisonError},
@@ -24,7 +25,7 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock, Error as EngineError, Result as EngineResult,
+    Clock, Error as EngineError, LocalSignals, Result as EngineResult, Signals,
     dispatch::{Advance, Dispatcher},
 };
 use entourage_store::Store;
@@ -88,11 +89,18 @@ impl Settings {
 }
 
 /// The dispatcher of one node. Clones are the same.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Restate {
     settings: Settings,
     ingress: Ingress,
     socket: Arc<Mutex<Option<TcpListener>>>,
+    signals: Arc<dyn Signals>,
+}
+
+impl fmt::Debug for Restate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Restate").field("settings", &self.settings).finish_non_exhaustive()
+    }
 }
 
 impl Restate {
@@ -103,7 +111,14 @@ impl Restate {
     pub fn new(settings: Settings) -> Result<Self> {
         agent::check_key(settings.identity_key.as_deref())?;
         let ingress = Ingress::new(&settings.ingress)?;
-        Ok(Self { settings, ingress, socket: Arc::default() })
+        Ok(Self { settings, ingress, socket: Arc::default(), signals: Arc::new(LocalSignals) })
+    }
+
+    /// The same, for one of several nodes: it takes calls while the others [count on it](Signals::holds_lease).
+    #[must_use]
+    pub fn with_signals(mut self, signals: Arc<dyn Signals>) -> Self {
+        self.signals = signals;
+        self
     }
 
     /// The same, for the agents of this database alone: a node refuses calls for those of another one.
@@ -201,7 +216,8 @@ impl Dispatcher for Restate {
             // What does not end in time is cut, which loses nothing.
             let _ = tokio::time::timeout(self.settings.grace, deliveries.idle()).await;
         };
-        let mut serving = pin!(endpoint::serve(listener, endpoint, &stop, ended));
+        let mut serving =
+            pin!(endpoint::serve(listener, endpoint, &stop, ended, || self.signals.holds_lease()));
         let ended = tokio::select! {
             () = &mut serving => Ok(()),
             ended = handing_over => {

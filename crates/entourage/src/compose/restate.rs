@@ -98,7 +98,8 @@ impl ByRestate {
 
     /// The dispatcher of this process, as one of these.
     pub(super) fn dispatcher(self, cluster: Cluster) -> Arc<dyn Dispatcher> {
-        Arc::new(Delivering { restate: self.restate, part: self.part, cluster })
+        let restate = self.restate.with_signals(cluster.signals());
+        Arc::new(Delivering { restate, part: self.part, cluster })
     }
 
     /// A store whose commits hand over what they schedule before they return, for a process that may end right after one.
