@@ -87,3 +87,49 @@ fn say_if_refused(status: StatusCode, refused: &Once) {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        future::pending,
+        sync::atomic::{AtomicBool, Ordering},
+    };
+
+    use tokio::{io::AsyncReadExt as _, net::TcpStream, time::timeout};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn a_node_has_connections_only_while_the_others_count_on_it() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let (address, is_counted_on) = (listener.local_addr().unwrap(), Arc::new(AtomicBool::new(true)));
+        let (counted, stop) = (Arc::clone(&is_counted_on), CancellationToken::new());
+        let serving = async {
+            let endpoint = Endpoint::builder().build();
+            serve(listener, endpoint, &stop, pending(), || counted.load(Ordering::SeqCst)).await;
+        };
+        // The first that an HTTP/2 server says is its settings.
+        let greeted = async |stream: &mut TcpStream| {
+            let mut said = [0; 1];
+            timeout(PATIENCE, stream.read(&mut said)).await.unwrap().unwrap_or(0)
+        };
+        let calling = async {
+            let mut before = TcpStream::connect(address).await.unwrap();
+            assert_eq!(greeted(&mut before).await, 1);
+            is_counted_on.store(false, Ordering::SeqCst);
+            let mut rest = Vec::new();
+            let _ = timeout(PATIENCE, before.read_to_end(&mut rest)).await.expect("its connections end");
+            let mut meanwhile = TcpStream::connect(address).await.unwrap();
+            assert_eq!(greeted(&mut meanwhile).await, 0, "it takes none");
+            is_counted_on.store(true, Ordering::SeqCst);
+            let mut after = TcpStream::connect(address).await.unwrap();
+            assert_eq!(greeted(&mut after).await, 1);
+        };
+        tokio::select! {
+            () = serving => unreachable!("nobody stops it"),
+            () = calling => {}
+        }
+    }
+}
