@@ -3,11 +3,11 @@
   partitions.py BINARY FOLDER database|restate
 
 Run in a network namespace of its own, which is the machine of the process that answers requests. While agents work, each
-pair is cut for FAULT seconds, and the database and Restate are frozen for as long. After that all runs succeed, no note is
+pair is cut for FAULT seconds, the database and Restate are frozen for as long, and the clock of a worker goes wrong. After that all runs succeed, no note is
 lost or doubled, a watcher has seen every event once and in order, and agents of a node that is cut off from what delivers
 their work have gone on at another one meanwhile."""
 
-import contextlib, json, os, signal, subprocess, sys, threading, time, urllib.parse
+import contextlib, glob, json, os, signal, subprocess, sys, threading, time, urllib.parse
 
 from served import NOTES, Server, Watcher, within
 
@@ -15,6 +15,9 @@ BINARY, FOLDER, DISPATCH = sys.argv[1:]
 BY_RESTATE = DISPATCH == "restate"
 HERE = os.path.dirname(os.path.abspath(__file__))
 FAULT = 15
+CLOCK = f"{FOLDER}/{{}}.clock"
+# Debian's package `faketime`; without it no clock is changed.
+FAKETIME = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 # An agent whose node is cut off goes on at another one within this.
 TAKEN_OVER = 13 if BY_RESTATE else 14
 MACHINES = ["api", "one", "two", "postgres", "restate", "model"]
@@ -70,6 +73,27 @@ def tell(name, what):
             os.kill(int(pid), what)
 
 
+def set_clock(seconds):
+    """The clock of the machine with the worker goes off by so much."""
+    with open(CLOCK.format(ADDRESS["worker"]), "w") as file:
+        file.write(f"{seconds:+d}")
+
+
+def faults():
+    """What happens, how it begins and ends, and whether the worker's agents go on elsewhere meanwhile."""
+    ways = [("worker", "other"), ("api", "worker"), ("worker", "postgres"), ("api", "postgres")]
+    if BY_RESTATE:
+        ways += [("worker", "restate"), ("api", "restate")]
+    for one, other in ways:
+        # What delivers its work to a node, and what it writes to.
+        leaves = one == "worker" and other in ("postgres", "restate")
+        yield f"{one} and {other} cut", lambda: cut(one, other), lambda: cut(one, other, "del"), leaves
+    for name in ["postgres", "restate"] if BY_RESTATE else ["postgres"]:
+        yield f"{name} frozen", lambda: tell(name, signal.SIGSTOP), lambda: tell(name, signal.SIGCONT), False
+    for off in (3600, -3600) if FAKETIME else ():
+        yield f"clock {off:+d} s", lambda: set_clock(off), lambda: set_clock(0), False
+
+
 def started(name, script):
     environment = {**os.environ, "ADDRESS": ADDRESS[name]}
     return run(*inside(name), "bash", f"{HERE}/{script}", "start", env=environment).split()
@@ -93,6 +117,15 @@ def node(name, role):
             "ENTOURAGE_DISPATCH__RESTATE__INGRESS": INGRESS,
             "ENTOURAGE_DISPATCH__RESTATE__ADMIN": ADMIN,
             "ENTOURAGE_DISPATCH__RESTATE__LISTEN": f"{ADDRESS[name]}:4182",
+        }
+    if FAKETIME and role == "worker":
+        ADDRESS["worker"] = ADDRESS[name]
+        set_clock(0)
+        more |= {
+            "LD_PRELOAD": FAKETIME[0],
+            "FAKETIME_TIMESTAMP_FILE": CLOCK.format(ADDRESS[name]),
+            "FAKETIME_NO_CACHE": "1",
+            "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
     return Server(BINARY, f"{FOLDER}/data/{name}", MODEL, serve=["--role", role], inside=inside(name), **more)
 
@@ -138,7 +171,7 @@ def at_work(name):
 def all_succeeded():
     rows = {row["id"]: row["status"] for row in api.every("/v1/agents")}
     lost = [id for id in agents if rows[id] in ("failed", "cancelled")]
-    assert not lost, f"runs were lost: {lost}"
+    assert not lost, f"a run was lost: {api.ask('GET', f'/v1/agents/{lost[0]}/why')[1]['text']}"
     return all(rows[id] == "succeeded" for id in agents)
 
 
@@ -165,40 +198,27 @@ try:
         uri = ["--restate-admin", ADMIN, "--restate-uri", f"http://{ADDRESS['restate']}:4180"]
         time.sleep(1)
         run(BINARY, "--data", api.data, "migrate", *uri, env=api.environment)
-    faults = [("worker", "other"), ("api", "worker"), ("worker", "postgres"), ("api", "postgres")]
-    if BY_RESTATE:
-        faults += [("worker", "restate"), ("api", "restate")]
-    freezes = ["postgres", "restate"] if BY_RESTATE else ["postgres"]
-    for fault in [*faults, *freezes]:
-        is_cut = isinstance(fault, tuple)
-        what = f"{' and '.join(fault)} cut" if is_cut else f"{fault} frozen"
+    for what, begin, end, leaves_worker in faults():
         load = Load(what)
         # Restate may call one of the two alone.
         worker = within(30, "work is under way", lambda: next(filter(at_work, workers), None))
         ADDRESS["worker"], ADDRESS["other"] = (ADDRESS[name] for name in sorted(workers, key=lambda name: name != worker))
         watcher = Watcher(api, load.agents[-1])
         left, began = at_work(worker), time.monotonic()
-        if is_cut:
-            cut(*fault)
-        else:
-            tell(fault, signal.SIGSTOP)
-        # What delivers its work to a node, and what it writes to.
-        if fault in (("worker", "postgres"), ("worker", "restate")):
+        begin()
+        if leaves_worker:
             within(TAKEN_OVER, "agents of a node that is cut off go on", lambda: at_work(worker) == 0)
             print(f"{what}: {left} agents at work there, none after {time.monotonic() - began:.1f} s")
         time.sleep(max(0, began + FAULT - time.monotonic()))
-        if is_cut:
-            cut(*fault, action="del")
-        else:
-            tell(fault, signal.SIGCONT)
-        healed = time.monotonic()
+        end()
+        ended = time.monotonic()
         load.end()
         jobs += load.jobs
         agents += load.agents
         within(90, "every run succeeds", all_succeeded)
         within(60, "the watcher sees the end", lambda: watcher.ended)
         assert watcher.numbers == list(range(1, len(watcher.numbers) + 1)), watcher.numbers
-        print(f"{what} for {FAULT} s: {len(load.jobs)} runs, all succeeded {time.monotonic() - healed:.1f} s after that")
+        print(f"{what} for {FAULT} s: {len(load.jobs)} runs, all succeeded {time.monotonic() - ended:.1f} s after that")
     notes = sorted(note["title"] for note in api.every("/v1/notes"))
     wanted = sorted(f"{job} {n}" for job in jobs for n in range(NOTES))
     assert notes == wanted, f"notes lost or doubled: {len(notes)} instead of {len(wanted)}"

@@ -13,7 +13,7 @@ use entourage_types::{AgentId, PostId, Time};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Clock, watchdog::Heartbeat};
+use crate::{Clock, Tick, watchdog::Heartbeat};
 
 /// How long a cancelled activation may take to end before it is abandoned: a tool that blocks its thread must
 /// not hold up the person who ends the agent.
@@ -81,7 +81,7 @@ impl Activations {
         clock: &dyn Clock,
     ) -> ActivationGuard {
         loop {
-            match self.try_enter(agent, stopping, clock.now()) {
+            match self.try_enter(agent, stopping, clock.tick()) {
                 Ok(entered) => return entered,
                 Err(other) => other.gone.cancelled().await,
             }
@@ -93,7 +93,7 @@ impl Activations {
         &self,
         agent: AgentId,
         stopping: &CancellationToken,
-        now: Time,
+        now: Tick,
     ) -> Option<ActivationGuard> {
         self.try_enter(agent, stopping, now).ok()
     }
@@ -108,7 +108,7 @@ impl Activations {
     ) -> ActivationGuard {
         let deadline = Deadline::in_grace(clock);
         loop {
-            let other = match self.try_enter(agent, stopping, clock.now()) {
+            let other = match self.try_enter(agent, stopping, clock.tick()) {
                 Ok(entered) => return entered,
                 Err(other) => other,
             };
@@ -140,7 +140,7 @@ impl Activations {
         &self,
         agent: AgentId,
         stopping: &CancellationToken,
-        now: Time,
+        now: Tick,
     ) -> Result<ActivationGuard, Activation> {
         match locked(&self.at_work).entry(agent) {
             Entry::Occupied(other) => Err(other.get().clone()),

@@ -160,7 +160,7 @@ impl Engine {
     /// handed back.
     pub(crate) async fn end_neglected(&self, seen: &Agent, neglect: Neglect) -> Result<bool> {
         let activations = &self.inner.activations;
-        let Some(entered) = activations.enter_if_idle(seen.id, self.stopping(), self.now()) else {
+        let Some(entered) = activations.enter_if_idle(seen.id, self.stopping(), self.clock().tick()) else {
             return Ok(false);
         };
         let ResumeDecision::GoOn(_) = self.take_up(seen.id, &entered).await? else { return Ok(false) };

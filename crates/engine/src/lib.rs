@@ -72,7 +72,7 @@ pub use client::{
     ServerTool, Speaker, TimelineBucket, TranscriptRenderer, TreeUsage, USER_AGENT, Why, explorer,
     file_names,
 };
-pub use clock::{Clock, SystemClock};
+pub use clock::{Clock, SystemClock, Tick};
 pub use delta::{AgentDelta, Piece};
 pub use documents::DocumentChange;
 pub use engine::{Builder, Engine};

@@ -3,13 +3,13 @@
 
 use std::{
     pin::pin,
-    sync::atomic::{AtomicI64, AtomicU64, Ordering},
+    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use entourage_types::{AgentId, Limits, StopReason, Time};
+use entourage_types::{AgentId, Limits, StopReason};
 
-use crate::{Clock, Engine, Error, Interrupt, Result};
+use crate::{Clock, Engine, Error, Interrupt, Result, Tick};
 
 /// The time for reading, committing and handing over, beside the time that a step may take.
 const SLACK: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const SLOW: [Duration; 2] = [Duration::from_secs(120), Duration::from_secs(600)]
 /// The signs of life of one activation.
 pub(crate) struct Heartbeat {
     /// When it last beat, in microseconds.
-    last: AtomicI64,
+    last: AtomicU64,
     /// For how many microseconds it had been at work by then. Time in which the machine sleeps is not time at
     /// work.
     worked: AtomicU64,
@@ -36,20 +36,20 @@ pub(crate) enum Overdue {
 }
 
 impl Heartbeat {
-    pub(crate) fn new(now: Time) -> Self {
-        let (last, worked) = (AtomicI64::new(now.micros()), AtomicU64::new(0));
+    pub(crate) fn new(now: Tick) -> Self {
+        let (last, worked) = (AtomicU64::new(now.micros()), AtomicU64::new(0));
         Self { last, worked, patience: AtomicU64::new(SLACK.as_secs()) }
     }
 
     /// Records a sign of life.
-    pub(crate) fn beat(&self, now: Time) {
+    pub(crate) fn beat(&self, now: Tick) {
         let worked = u64::try_from(self.age(now).as_micros()).unwrap_or(u64::MAX);
         self.worked.store(worked, Ordering::Relaxed);
         self.last.store(now.micros(), Ordering::Relaxed);
     }
 
     /// Returns for how long it has been at work.
-    fn age(&self, now: Time) -> Duration {
+    fn age(&self, now: Tick) -> Duration {
         let worked = Duration::from_micros(self.worked.load(Ordering::Relaxed));
         worked + now.since(self.last()).min(self.patience())
     }
@@ -65,7 +65,7 @@ impl Heartbeat {
     }
 
     /// Records a sign of life after a time that was no time at work.
-    fn rest(&self, now: Time) {
+    fn rest(&self, now: Tick) {
         self.last.store(now.micros(), Ordering::Relaxed);
     }
 
@@ -76,19 +76,19 @@ impl Heartbeat {
 
     /// The same, for a place that others have: waiting for it is no time at work.
     pub(crate) async fn resting<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>) -> T {
-        self.beat(clock.now());
+        self.beat(clock.tick());
         let done = self.alive(clock, until, Self::rest).await;
-        self.rest(clock.now());
+        self.rest(clock.tick());
         done
     }
 
-    async fn alive<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>, sign: fn(&Self, Time)) -> T {
+    async fn alive<T>(&self, clock: &dyn Clock, until: impl Future<Output = T>, sign: fn(&Self, Tick)) -> T {
         let mut until = pin!(until);
         loop {
             tokio::select! {
                 biased;
                 done = &mut until => return done,
-                () = clock.sleep_until(clock.now() + SLACK / 2) => sign(self, clock.now()),
+                () = clock.sleep(SLACK / 2) => sign(self, clock.tick()),
             }
         }
     }
@@ -96,16 +96,16 @@ impl Heartbeat {
     /// Returns once it has given no sign of life for `span`.
     pub(crate) async fn silence(&self, clock: &dyn Clock, span: Duration) {
         loop {
-            let end = self.last() + span;
-            if clock.now() >= end {
+            let silent = clock.tick().since(self.last());
+            if silent >= span {
                 return;
             }
-            clock.sleep_until(end).await;
+            clock.sleep(span.saturating_sub(silent)).await;
         }
     }
 
-    fn last(&self) -> Time {
-        Time::from_micros(self.last.load(Ordering::Relaxed))
+    fn last(&self) -> Tick {
+        Tick::from_micros(self.last.load(Ordering::Relaxed))
     }
 }
 
@@ -117,7 +117,7 @@ impl Engine {
         let longest = self.inner.health.longest_activation();
         let mut slow = SLOW.into_iter().peekable();
         loop {
-            let now = clock.now();
+            let now = clock.tick();
             let patience = pulse.patience();
             let (silence, age) = (now.since(pulse.last()), pulse.age(now));
             if silence >= patience {
@@ -130,8 +130,8 @@ impl Engine {
                 tracing::warn!(%agent, seconds = age.as_secs(), "an activation has been running for long");
                 continue;
             }
-            let next = now + slow.peek().copied().unwrap_or(longest).min(longest).saturating_sub(age);
-            clock.sleep_until(next.min(pulse.last() + patience)).await;
+            let next = slow.peek().copied().unwrap_or(longest).min(longest).saturating_sub(age);
+            clock.sleep(next.min(patience.saturating_sub(silence))).await;
         }
     }
 
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn time_in_which_the_machine_slept_does_not_count_as_work() {
-        let (began, minute) = (Time::from_micros(0), Duration::from_secs(60));
+        let (began, minute) = (Tick::from_micros(0), Duration::from_secs(60));
         let pulse = Heartbeat::new(began);
         pulse.may_be_silent_for(&Limits { model_seconds: 60, tool_seconds: 60, ..Limits::default() });
         pulse.beat(began + minute);

@@ -26,10 +26,9 @@ pub(crate) async fn with_timeout<T>(
     within: Duration,
     work: impl Future<Output = T>,
 ) -> Result<T, NoResult> {
-    let end = clock.now() + within;
     tokio::select! {
         biased;
         done = AssertUnwindSafe(work).catch_unwind() => done.map_err(|_| NoResult::Crashed),
-        () = clock.sleep_until(end) => Err(NoResult::TimedOut(within)),
+        () = clock.sleep(within) => Err(NoResult::TimedOut(within)),
     }
 }

@@ -10,8 +10,7 @@ use crate::{CLOCKS, Error, Result, members::Known};
 
 /// Whether a node whose agents are delivered so can be one of those that are known.
 pub(crate) fn fits(known: &Known, dispatch: DispatchBy, now: Time) -> Result<()> {
-    let is_off = |ahead: &i64| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros();
-    match known.ahead(now).filter(is_off) {
+    match known.is_off(now) {
         Some(ahead) => Err(Error::Clock { ahead, most: CLOCKS }),
         None => delivers_alike(known, dispatch),
     }

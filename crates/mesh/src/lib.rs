@@ -88,7 +88,11 @@ impl Mesh {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn join(nodes: Arc<dyn Nodes>, settings: Settings, now: impl Fn() -> Time) -> Result<Self> {
+    pub async fn join(
+        nodes: Arc<dyn Nodes>,
+        settings: Settings,
+        now: impl Fn() -> Time + Clone + Send + Sync + 'static,
+    ) -> Result<Self> {
         let (socket, listener) = match settings.listen {
             Some(address) => {
                 let (socket, listener) = join::listen_on(address, settings.address).await?;
@@ -99,7 +103,7 @@ impl Mesh {
         let Settings { role, version, dispatch, .. } = settings;
         let info =
             NodeInfo { listener: listener.clone(), version, role, dispatch: Some(dispatch), draining: false };
-        let members = Members::new(Arc::clone(&nodes), info);
+        let members = Members::new(Arc::clone(&nodes), info, now.clone());
         let known = members.beat().await?;
         if let Err(error) = join::fits(&known, dispatch, now()) {
             // If that fails, the row ends with its lease.
@@ -221,11 +225,16 @@ async fn beats(inner: Arc<Inner>) {
 }
 
 impl Inner {
-    /// Gives a sign of life. A node that was away for longer than its lease comes back as a new one: if it would not be let
+    /// Gives a sign of life; takes it back if this machine's clock has gone off: others go on with its agents until it is
+    /// right. A node that was away for longer than its lease comes back as a new one: if it would not be let
     /// in, it leaves for good.
     async fn beat(&self) -> Result<()> {
         let was_away = !self.members.is_counted_on();
         let known = self.members.beat().await?;
+        if let Some(ahead) = self.members.is_off() {
+            self.members.pause().await?;
+            return Err(Error::Clock { ahead, most: CLOCKS });
+        }
         let dispatch = self.members.info().dispatch.filter(|_| was_away);
         if let Some(Err(error)) = dispatch.map(|dispatch| join::delivers_alike(&known, dispatch)) {
             self.members.leave().await?;

@@ -13,6 +13,8 @@ use entourage_store::{Alive, Error, LiveNode, NODE_LEASE, NodeInfo, Nodes, Resul
 use entourage_types::{AgentId, NodeId, Time};
 use tokio::{sync::watch, time::Instant};
 
+use crate::CLOCKS;
+
 /// The time between two signs of life.
 pub(crate) const BEAT: Duration = Duration::from_secs(3);
 /// How much earlier this node stops counting on itself than the others do.
@@ -24,6 +26,8 @@ pub(crate) struct Members {
     known: watch::Sender<Known>,
     info: RwLock<NodeInfo>,
     has_left: AtomicBool,
+    /// This machine's clock.
+    clock: Box<dyn Fn() -> Time + Send + Sync>,
 }
 
 /// What the last sign of life has shown.
@@ -42,12 +46,17 @@ pub(crate) struct Known {
 }
 
 impl Members {
-    pub(crate) fn new(nodes: Arc<dyn Nodes>, info: NodeInfo) -> Self {
+    pub(crate) fn new(
+        nodes: Arc<dyn Nodes>,
+        info: NodeInfo,
+        clock: impl Fn() -> Time + Send + Sync + 'static,
+    ) -> Self {
         Self {
             nodes,
             known: watch::Sender::new(Known::default()),
             info: RwLock::new(info),
             has_left: AtomicBool::new(false),
+            clock: Box::new(clock),
         }
     }
 
@@ -106,9 +115,21 @@ impl Members {
         change(&mut self.info.write().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Whether the others count on this node.
+    /// Whether the others count on this node, and can: its clock is right.
     pub(crate) fn is_counted_on(&self) -> bool {
-        self.known.borrow().until.is_some_and(|until| Instant::now() < until)
+        let known = self.known.borrow();
+        known.until.is_some_and(|until| Instant::now() < until) && known.is_off((self.clock)()).is_none()
+    }
+
+    /// By how many microseconds this machine's clock is off, if that is too much.
+    pub(crate) fn is_off(&self) -> Option<i64> {
+        self.known.borrow().is_off((self.clock)())
+    }
+
+    /// Has the others take over, until the next sign of life.
+    pub(crate) async fn pause(&self) -> Result<()> {
+        self.known.send_modify(|known| known.until = None);
+        self.nodes.leave().await
     }
 
     /// The others that were alive at the last sign of life.
@@ -145,6 +166,11 @@ impl Known {
         let forgotten = forgotten.flat_map(|(nodes, _)| nodes.iter());
         let is_known = |node: &&LiveNode| self.others.iter().any(|other| other.id == node.id);
         self.others.iter().chain(forgotten.filter(move |node| !is_known(node)))
+    }
+
+    /// How far it is ahead, if that is more than nodes may differ.
+    pub(crate) fn is_off(&self, now: Time) -> Option<i64> {
+        self.ahead(now).filter(|ahead| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros())
     }
 
     /// How far this machine's clock is ahead of the store's; none before the first sign of life.

@@ -31,10 +31,20 @@ document.addEventListener("submit", ({ target }) => {
   localStorage.left = Date.now();
   leave();
 });
-addEventListener("storage", () => { if (leave()) location.reload(); });
+// The server may hear of it a moment later: nothing is to be read here meanwhile.
+addEventListener("storage", () => {
+  if (!leave()) return;
+  document.body.hidden = true;
+  setTimeout(() => location.reload(), 1000);
+});
+
+// The form with what has no room here.
+let unkept = null;
+addEventListener("beforeunload", (event) => { if (unkept?.isConnected && texts(unkept).some(isWritten)) event.preventDefault(); });
 
 document.addEventListener("input", ({ target: { form } }) => {
   if (!form?.matches(FORMS)) return;
+  if (unkept === form) unkept = null;
   const words = texts(form).filter(isWritten).map((field) => field.value);
   if (!words.length) return sessionStorage.removeItem(key(form));
   written(form);
@@ -49,6 +59,7 @@ document.addEventListener("input", ({ target: { form } }) => {
     sessionStorage.setItem(key(form), kept);
   } catch {
     sessionStorage.removeItem(key(form));
+    unkept = form;
     say("This is too long to be kept: it is lost if you leave the page before you send it.");
   }
 });

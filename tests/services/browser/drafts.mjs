@@ -258,13 +258,19 @@ export function drafts(site) {
     async "an agent is paused by a button, and stopped by one that asks first"() {
       const agent = await site.ask("ask Shall I?");
       const page = await site.page(`/console/agents/${agent}`);
-      await page.getByRole("button", { name: "Pause", exact: true }).click();
-      await page.getByRole("button", { name: "Resume", exact: true }).waitFor();
+      const pause = page.getByRole("button", { name: "Pause", exact: true });
+      await pause.click();
+      await page.locator("button:enabled", { hasText: "Resume" }).waitFor();
+      // Whoever presses once more, or at the same time, does not undo it.
+      const { x, y, width, height } = await pause.boundingBox();
+      await page.mouse.click(x + width / 2, y + height / 2);
+      assert.equal((await site.api(`/v1/agents/${agent}`)).waiting_on, "resume");
       await page.getByRole("button", { name: "Stop…" }).click();
       assert.equal(await page.locator("#acts[open] #acts-action").inputValue(), "stop");
-      await page.getByRole("button", { name: "Do it" }).click();
+      // It has the focus: it is what the key or the button before was pressed for.
+      await page.keyboard.press("Enter");
       await site.status(agent, "stopped");
-      await until("nothing is at work", async () => (await page.getByRole("button", { name: "Pause", exact: true }).count()) === 0);
+      await until("nothing is at work", async () => (await pause.count()) === 0);
       await page.context().close();
     },
 

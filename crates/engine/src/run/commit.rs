@@ -55,7 +55,7 @@ impl Run<'_> {
         let brings_kind = commit.writes.iter().any(is_kind);
         let tool_lists: Vec<_> = commit.writes.iter().filter_map(ToolLists::in_write).collect();
         let committed = self.commit_as_is(commit).await?;
-        self.control.committed(self.engine.now());
+        self.control.committed(self.engine.clock().tick());
         if counts {
             self.record.saved();
         }

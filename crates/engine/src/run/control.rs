@@ -9,12 +9,12 @@ use entourage_types::{PostId, Time};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::{activations::ActivationGuard, restart::ExclusiveTurn, watchdog::Heartbeat};
+use crate::{Clock, Tick, activations::ActivationGuard, restart::ExclusiveTurn, watchdog::Heartbeat};
 
 /// The controls of one activation.
 pub(super) struct Control {
     /// When it began to work, moved forward by the time that it only waited.
-    began: Time,
+    began: Tick,
     /// The moment that its delivery was for.
     due_by: Time,
     /// Cancelled when the activation must end where it is: the process stops, or a person intervenes.
@@ -34,10 +34,10 @@ pub(super) struct Control {
 }
 
 impl Control {
-    pub(super) fn new(entered: &ActivationGuard, began: Time, paused: bool) -> Self {
+    pub(super) fn new(entered: &ActivationGuard, clock: &dyn Clock, paused: bool) -> Self {
         Self {
-            began,
-            due_by: began,
+            began: clock.tick(),
+            due_by: clock.now(),
             cancel: entered.cancel_token().clone(),
             woken: Arc::clone(entered.woken()),
             answers: Arc::clone(entered.answers()),
@@ -75,12 +75,12 @@ impl Control {
     }
 
     /// Records a commit: a sign of life, and the end of a turn alone.
-    pub(super) fn committed(&mut self, now: Time) {
+    pub(super) fn committed(&mut self, now: Tick) {
         self.pulse.beat(now);
         self.alone = None;
     }
 
-    pub(super) fn worked(&self, now: Time) -> Duration {
+    pub(super) fn worked(&self, now: Tick) -> Duration {
         now.since(self.began)
     }
 

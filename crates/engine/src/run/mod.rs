@@ -97,7 +97,8 @@ impl<'e> Run<'e> {
         };
         let offered = Offered::new(engine, &agent, &kind, &items, &switches);
         entered.pulse().may_be_silent_for(&kind.limits);
-        let control = Control::new(entered, now, agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
+        let control =
+            Control::new(entered, &**engine.clock(), agent.waiting_on == Some(WaitingOn::Resume)).due_by(by);
         let mut record = RunRecord::of(run, &agent, (&kind, switches), now);
         // The first commit of a run also stores the version of the kind that the run started with.
         let version = if record.is_open() { None } else { engine.keep(&kind, now).await? };
@@ -166,7 +167,7 @@ impl<'e> Run<'e> {
     /// connected, however long that takes, and then offers the tools that exist. A run that is only ended
     /// skips this: it needs no tools.
     async fn await_tool_servers(&mut self) -> Result<(), StoreError> {
-        let before = self.engine.now();
+        let before = self.engine.clock().tick();
         let (servers, cut) = (&self.engine.inner.servers, self.control.cancel());
         let switches = self.offered.switches();
         let heard = async {
@@ -179,7 +180,7 @@ impl<'e> Run<'e> {
         let servers = self.control.pulse().beating(&**self.engine.clock(), heard).await?;
         self.offered.use_servers(servers);
         // The wait is not time at work.
-        self.control.waited(self.engine.now().since(before));
+        self.control.waited(self.engine.clock().tick().since(before));
         self.offered.renew(self.engine, &self.agent, &self.kind);
         Ok(())
     }

@@ -66,7 +66,7 @@ impl Place {
             listen: Some(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))),
             address: address.map(|address| address.to_string()),
         };
-        let mesh = Mesh::join(Arc::clone(&nodes), settings, || self.now()).await.unwrap();
+        let mesh = Mesh::join(Arc::clone(&nodes), settings, self.clock()).await.unwrap();
         let engine =
             Engine::builder(Arc::clone(&store), Arc::new(model)).signals(Arc::new(mesh.clone())).build();
         let (woken, stop) = (broadcast::Sender::new(64), CancellationToken::new());
@@ -89,8 +89,9 @@ impl Place {
         Node { engine, mesh, stop, tasks }
     }
 
-    fn now(&self) -> Time {
-        Time::from_micros(SystemClock.now().micros() + self.ahead.load(Ordering::SeqCst))
+    fn clock(&self) -> impl Fn() -> Time + Clone + Send + Sync + 'static {
+        let ahead = Arc::clone(&self.ahead);
+        move || Time::from_micros(SystemClock.now().micros() + ahead.load(Ordering::SeqCst))
     }
 }
 

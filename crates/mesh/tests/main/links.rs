@@ -130,7 +130,8 @@ async fn a_node_that_was_away_while_others_came_that_are_told_otherwise_leaves()
     let nodes =
         MemoryNodes::new(MemoryStore::default(), move || Time::from_micros(clock.load(Ordering::SeqCst)));
     let join = async |by| {
-        let time = || Time::from_micros(now.load(Ordering::SeqCst));
+        let now = Arc::clone(&now);
+        let time = move || Time::from_micros(now.load(Ordering::SeqCst));
         Mesh::join(Arc::new(nodes.another()), unlinked(by), time).await
     };
     let away = join(DispatchBy::Restate).await.unwrap();
@@ -147,11 +148,38 @@ async fn a_node_that_was_away_while_others_came_that_are_told_otherwise_leaves()
 }
 
 #[tokio::test]
+async fn a_node_whose_clock_goes_wrong_is_none_until_it_is_right() {
+    let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(0));
+    let off = Arc::new(AtomicI64::new(0));
+    let its = Arc::clone(&off);
+    let clock = move || Time::from_micros(its.load(Ordering::SeqCst));
+    let node = Mesh::join(Arc::new(nodes.another()), unlinked(DispatchBy::Database), clock).await.unwrap();
+    let other =
+        Mesh::join(Arc::new(nodes.another()), unlinked(DispatchBy::Database), || Time::from_micros(0))
+            .await
+            .unwrap();
+    let others = async || {
+        other.set_role(NodeRole::All).await.unwrap();
+        other.others().len()
+    };
+    for wrong in [3_600_000_000, -3_600_000_000] {
+        off.store(wrong, Ordering::SeqCst);
+        assert!(!node.holds_lease(), "at once");
+        assert!(matches!(node.set_role(NodeRole::All).await, Err(Error::Clock { .. })));
+        assert_eq!(others().await, 0);
+        off.store(1_000_000, Ordering::SeqCst);
+        node.set_role(NodeRole::All).await.unwrap();
+        assert!(node.holds_lease());
+        assert_eq!(others().await, 1);
+    }
+}
+
+#[tokio::test]
 async fn a_machine_whose_clock_is_off_does_not_join() {
     let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(1_000_000_000));
     let settings = || unlinked(DispatchBy::Database);
     for (now, way) in [(1_003_000_000, "3.0 s ahead of"), (996_000_000, "4.0 s behind")] {
-        let joined = Mesh::join(Arc::new(nodes.another()), settings(), || Time::from_micros(now)).await;
+        let joined = Mesh::join(Arc::new(nodes.another()), settings(), move || Time::from_micros(now)).await;
         let Err(error @ Error::Clock { .. }) = joined else { panic!("{now} joins") };
         assert!(error.to_string().contains(way), "{error}");
     }
@@ -177,12 +205,11 @@ async fn a_node_that_listens_everywhere_must_say_where_it_is_reached() {
 
 #[tokio::test]
 async fn a_node_whose_signs_of_life_are_lost_stops_counting_on_itself() {
-    use entourage_engine::Signals as _;
-
     tokio::time::pause();
-    let nodes = MemoryNodes::new(MemoryStore::default(), || Time::from_micros(0));
-    let mesh =
-        Mesh::join(Arc::new(nodes), unlinked(DispatchBy::Database), || Time::from_micros(0)).await.unwrap();
+    let began = tokio::time::Instant::now();
+    let clock = move || Time::from_micros(i64::try_from(began.elapsed().as_micros()).unwrap());
+    let nodes = MemoryNodes::new(MemoryStore::default(), clock);
+    let mesh = Mesh::join(Arc::new(nodes), unlinked(DispatchBy::Database), clock).await.unwrap();
     assert!(mesh.holds_lease());
     tokio::time::advance(Duration::from_millis(7900)).await;
     assert!(mesh.holds_lease());

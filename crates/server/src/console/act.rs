@@ -271,6 +271,16 @@ pub(super) fn done(headers: &HeaderMap, page: &str, said: &str) -> Response {
     Redirect::to(page).into_response()
 }
 
+/// What a form comes to in which nobody has written anything.
+pub(super) fn unchanged(view: &View, page: &str) -> Response {
+    if view.is_part() {
+        let told =
+            serde_json::json!({ "sent": { "said": "Nothing has changed: there is nothing to save." } });
+        return (StatusCode::NO_CONTENT, [("hx-trigger", told.to_string())]).into_response();
+    }
+    Redirect::to(page).into_response()
+}
+
 /// What a form comes to that opens another page, which the script of a page is told to do.
 pub(super) fn led(view: &View, page: &str) -> Response {
     if view.is_part() {

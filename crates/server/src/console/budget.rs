@@ -105,5 +105,9 @@ pub(super) async fn grant(
         .transpose()?;
     let granted = GrantBudget { cost: cost.map(Dollars), tokens, take_back: false };
     let _ = budgets::grant(caller, Id(id), IdempotencyKey::of_form(key)?, Body(granted)).await?;
-    Ok(done(&headers, &format!("/console/{}/{id}", from.as_str()), "Granted; who waited for it goes on."))
+    Ok(done(
+        &headers,
+        &format!("/console/{}/{id}", from.as_str()),
+        "Granted. Whoever has enough now goes on.",
+    ))
 }

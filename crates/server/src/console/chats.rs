@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use askama::Template;
 use axum::Json;
 use entourage_api::{
-    Agent, AgentOrder, Child, Entry, ListAgents, ListChildren, ListMessages, ListQuestions, Question, Role,
+    Agent, Child, Entry, ListAgents, ListChildren, ListMessages, ListQuestions, Question, Role,
 };
 use entourage_types::{About, AgentId, QuestionId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
@@ -21,6 +21,7 @@ use super::{
     place::Place,
     reason::{Reads, reads},
     shell::{Page, Section, Shown, Shows, View},
+    trees::latest,
 };
 use crate::{
     Problem,
@@ -71,15 +72,8 @@ impl Page for Chats {
 pub(super) async fn all(view: View, Filter(Wanted { text, cursor }): Filter<Wanted>) -> Shown {
     let caller = &view.caller;
     let text = text.and_then(some);
-    let list = ListAgents {
-        roots: true,
-        text: text.clone(),
-        order: Some(AgentOrder::Updated),
-        limit: Some(EACH),
-        cursor,
-        ..ListAgents::default()
-    };
-    let Json(page) = agents::list(caller.clone(), Filter(list)).await?;
+    let list = ListAgents { text: text.clone(), limit: Some(EACH), cursor, ..ListAgents::default() };
+    let page = latest(caller, list).await?;
     let mut rows = Vec::with_capacity(page.data.len());
     // Nobody can write to an agent that has ended for good.
     for agent in page.data.into_iter().filter(|agent| agent.status != ShownStatus::Cancelled) {
@@ -120,9 +114,9 @@ impl Chat {
     }
 
     /// How the question ended, and with which words, if any.
-    fn answer(&self, id: &QuestionId) -> Option<(QuestionStatus, &str)> {
+    fn answer(&self, id: &QuestionId) -> Option<(String, &str)> {
         let question = self.questions.get(id)?;
-        Some((question.status, question.answer.as_deref().unwrap_or_default()))
+        Some((filters::how_it_ended(question), question.answer.as_deref().unwrap_or_default()))
     }
 }
 

@@ -15,7 +15,7 @@ use entourage_types::{DocumentId, ProjectId, Time};
 use serde::Deserialize;
 
 use super::{
-    act::led,
+    act::{led, unchanged},
     edit::{Conflict, Edit},
     filters,
     given::{count, lines, written},
@@ -157,6 +157,9 @@ pub(super) async fn change_project(
     let Json(project) = projects::get(view.caller.clone(), Id(id)).await?;
     let name = written("name", form.name, form.was_name, &project.name)?;
     let description = written("description", form.description, form.was_description, &project.description)?;
+    if name.is_none() && description.is_none() {
+        return Ok(unchanged(&view, &format!("/console/projects/{id}")));
+    }
     let change = ChangeProject { name, description };
     let _ = projects::change(view.caller.clone(), Id(id), Body(change)).await?;
     Ok(led(&view, &format!("/console/projects/{id}")))

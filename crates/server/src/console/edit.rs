@@ -13,10 +13,10 @@ use entourage_types::DocumentId;
 use serde::Deserialize;
 
 use super::{
-    act::led,
+    act::{led, unchanged},
     documents::{At, differs, document_at},
     filters,
-    given::lines,
+    given::{lines, lines_as_in},
     problems::in_its_form,
     shell::{Fields, Shown, View, unrendered},
 };
@@ -82,7 +82,7 @@ pub(super) async fn change(view: View, Id(id): Id<DocumentId>, Fields(form): Fie
     };
     leave_unwritten(&view, id, form.seen, &mut change).await?;
     if change.name.is_none() && change.content.is_none() && change.standing_instruction.is_none() {
-        return Err(Problem::bad_body("nothing in it has changed: there is nothing to save"));
+        return Ok(unchanged(&view, &format!("/console/documents/{id}")));
     }
     let expected = IfMatch(ExpectedVersion::Exactly(seen));
     match documents::change(view.caller.clone(), Id(id), expected, Body(change)).await {
@@ -105,6 +105,7 @@ async fn leave_unwritten(
     let Json(before) = document_versions::get(view.caller.clone(), Ids(id, Number(seen))).await?;
     change.name.take_if(|written| *written == before.name);
     change.content.take_if(|written| *written == lines(&before.content));
+    change.content = change.content.take().map(|written| lines_as_in(&before.content, &written));
     change.standing_instruction.take_if(|written| *written == lines(&before.standing_instruction));
     Ok(())
 }

@@ -4,8 +4,8 @@ use std::fmt::{self, Display};
 
 use askama::{Template, Values, filter_fn, filters::Safe};
 use axum::response::Html;
-use entourage_api::Tally;
-use entourage_types::{Cost, ShownStatus, Time, WaitingOn, one_line, shows_in};
+use entourage_api::{Question, Tally};
+use entourage_types::{Cost, QuestionStatus, ShownStatus, Time, WaitingOn, one_line, shows_in};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
@@ -42,6 +42,23 @@ impl Display for Visible<'_> {
 #[filter_fn]
 pub(super) fn visible(text: impl Display, _: &dyn Values) -> askama::Result<String> {
     Ok(Visible(&text.to_string()).to_string())
+}
+
+/// How a question has ended, in a word or two: one whose time has not come has ended with the work that asks it.
+pub(super) fn how_it_ended(question: &Question) -> String {
+    let is_over = |due: Time| due <= question.updated;
+    match question.status {
+        QuestionStatus::Expired if !question.due.is_some_and(is_over) => {
+            "not answered: the work that asked has ended".to_owned()
+        }
+        status => status.to_string(),
+    }
+}
+
+/// The same, in a page.
+#[filter_fn]
+pub(super) fn ended(question: &Question, _: &dyn Values) -> askama::Result<String> {
+    Ok(how_it_ended(question))
 }
 
 /// The first characters of a text on one line.

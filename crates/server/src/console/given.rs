@@ -6,7 +6,14 @@ use crate::{Problem, page::bad_number};
 
 /// A text as a person wrote it: browsers end its lines as mails do.
 pub(super) fn lines(text: &str) -> String {
-    text.replace("\r\n", "\n")
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// The same, with lines that end as those of the text that it replaces, where all of these end alike.
+pub(super) fn lines_as_in(before: &str, text: &str) -> String {
+    let text = lines(text);
+    let ends_as_in_mails = before.contains("\r\n") && !before.replace("\r\n", "").contains(['\r', '\n']);
+    if ends_as_in_mails { text.replace('\n', "\r\n") } else { text }
 }
 
 /// What a person has written in a field that had `was` when the form was shown: none if it is the same. What others have

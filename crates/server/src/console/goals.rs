@@ -7,7 +7,7 @@ use entourage_types::{AgentId, GoalStatus, ShownStatus};
 use serde::Deserialize;
 
 use super::{
-    act::led,
+    act::{led, unchanged},
     filters,
     given::{lines, some, written},
     place::Onwards,
@@ -102,6 +102,9 @@ pub(super) async fn change(view: View, Id(id): Id<AgentId>, Fields(form): Fields
                 written("description", form.description, form.was_description, &goal.description)?;
             let instructions =
                 written("instructions", form.instructions, form.was_instructions, &goal.instructions)?;
+            if title.is_none() && description.is_none() && instructions.is_none() {
+                return Ok(unchanged(&view, &format!("/console/goals/{id}")));
+            }
             ChangeGoal { title, description, instructions, ..none }
         }
         Act::Archive => ChangeGoal { status: Some(GoalStatus::Archived), ..none },

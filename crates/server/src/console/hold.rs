@@ -57,21 +57,24 @@ impl Hold {
         agent.status == ShownStatus::Failed || (agent.waiting_on == Some(WaitingOn::Retry) && !lacks_budget)
     }
 
-    /// What is done to it by pressing a button once.
+    /// What is done to it by pressing a button once; none if nothing can be. Each has its place whether it can be done or
+    /// not, so that no other one comes under a pointer that is about to press.
     pub(super) fn acts(&self, agent: &Agent) -> Vec<Act> {
-        let mut acts = Vec::new();
-        if self.can_be_retried(agent) {
-            let key = format!("retry/{}/{}/{}", agent.id, agent.epoch, agent.items);
-            acts.push(Act { action: Action::Retry, label: "Try again", key });
-        }
-        if self.can_be_stopped(agent) {
-            let (action, label) = match agent.waiting_on {
-                Some(WaitingOn::Resume) => (Action::Resume, "Resume"),
-                _ => (Action::Pause, "Pause"),
-            };
-            acts.push(Act { action, label, key: format!("{action}/{}/{}", agent.id, agent.updated) });
-        }
-        acts
+        let is_paused = agent.waiting_on == Some(WaitingOn::Resume)
+            || self.pending.iter().any(|pending| pending.action == Action::Pause);
+        let is_at_work = self.can_be_stopped(agent);
+        let moment = format!("{}/{}", agent.id, agent.updated);
+        let acts = vec![
+            Act::new(Action::Pause, "Pause", &moment, is_at_work && !is_paused),
+            Act::new(Action::Resume, "Resume", &moment, is_at_work && is_paused),
+            Act::new(
+                Action::Retry,
+                "Try again",
+                &format!("{}/{}/{}", agent.id, agent.epoch, agent.items),
+                self.can_be_retried(agent),
+            ),
+        ];
+        if acts.iter().any(|act| act.is_possible) { acts } else { Vec::new() }
     }
 
     pub(super) fn can_be_stopped(&self, agent: &Agent) -> bool {
@@ -84,6 +87,13 @@ pub(super) struct Act {
     pub(super) action: Action,
     pub(super) label: &'static str,
     pub(super) key: String,
+    pub(super) is_possible: bool,
+}
+
+impl Act {
+    fn new(action: Action, label: &'static str, moment: &str, is_possible: bool) -> Self {
+        Self { action, label, key: format!("{action}/{moment}"), is_possible }
+    }
 }
 
 async fn pending(caller: &Caller, id: AgentId) -> Result<Vec<Intervention>, Problem> {

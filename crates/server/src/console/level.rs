@@ -10,7 +10,7 @@ use super::{
     budget::{Beside, Lacking},
     filters,
     shell::{Page, Section, Shown, Shows, View},
-    tree::{Row, explain, short_of_budget, urgency},
+    tree::{Row, explain, short_of_budget},
 };
 use crate::{
     Problem,
@@ -178,13 +178,14 @@ async fn in_need(caller: &Caller, root: AgentId, level: &Level) -> Result<(Vec<R
     }
     let most = IN_NEED as usize;
     // Half of them at least are of either sort, where there are as many.
-    found.sort_by_key(|agent: &Agent| urgency(agent.status));
+    // Who asks can go on at once.
+    found.sort_by_key(|agent: &Agent| agent.status == ShownStatus::Failed);
     if found.len() > most {
         has_more = true;
-        let failed = found.iter().filter(|agent| agent.status == ShownStatus::Failed).count();
-        let waiting = found.len() - failed;
-        let first = failed.min(most.saturating_sub(waiting).max(most / 2));
-        found.drain(first..failed);
+        let waiting = found.iter().filter(|agent| agent.status != ShownStatus::Failed).count();
+        let failed = found.len() - waiting;
+        let first = waiting.min(most.saturating_sub(failed).max(most / 2));
+        found.drain(first..waiting);
         found.truncate(most);
     }
     let rows = with_sums(caller, found).await?.into_iter().map(|child| row(child, 2)).collect();

@@ -105,7 +105,8 @@ pub(super) async fn show(view: View, Id(id): Id<RunId>, Filter(At { cursor }): F
         }
         None => HashMap::new(),
     };
-    let now = view.now();
+    // Nothing goes on after its end.
+    let now = run.ended.unwrap_or_else(|| view.now());
     let is_all_done = page.data.iter().all(|step| step.state == StepStatus::Done)
         && made.values().all(|made| made.is_returned);
     let last = page.data.iter().map(|step| step.updated).max().unwrap_or(run.started);
@@ -196,7 +197,11 @@ fn row(run: &Run, step: Step, made: &HashMap<CallId, Made>, (from, span): (Time,
             bars.push(bar("works", first, until));
             bars.extend(asked.failed.iter().map(|failed| bar("failed", failed.at, failed.at)));
         }
-        None => bars.push(bar(if waits { "waits" } else { "works" }, step.started, until)),
+        // Between attempts it waits, far longer than they take.
+        None => {
+            let class = if waits || step.retry.is_some() { "waits" } else { "works" };
+            bars.push(bar(class, step.started, until));
+        }
     }
     if let Some(retry) = &step.retry {
         bars.extend(retry.failed.iter().map(|failed| bar("failed", failed.at, failed.at)));

@@ -2,7 +2,7 @@
 
 use askama::Template;
 use axum::Json;
-use entourage_api::{Agent, AgentOrder, ListAgents};
+use entourage_api::{Agent, AgentOrder, ListAgents, Page as ListPage};
 use entourage_types::{AgentId, ShownStatus, Time};
 use serde::Deserialize;
 
@@ -13,7 +13,15 @@ use super::{
     reason::Reason,
     shell::{Page, Section, Shown, View},
 };
-use crate::{extract::Filter, routes::v1::agents};
+use crate::{
+    Problem,
+    extract::{Caller, Filter},
+    routes::v1::agents,
+};
+
+/// How often it is looked for roots among agents that have changed, and how many roots are enough for a page.
+const LOOKS: usize = 5;
+const FEW: usize = 10;
 
 #[derive(Deserialize, Default)]
 pub(super) struct Wanted {
@@ -65,18 +73,28 @@ impl Page for Trees {
     }
 }
 
+/// The roots that have changed last. A list looks through so many agents at a time, of which few may be roots: another look
+/// follows until there are some.
+pub(super) async fn latest(caller: &Caller, list: ListAgents) -> Result<ListPage<Agent>, Problem> {
+    let mut found = ListPage { data: Vec::new(), next_cursor: list.cursor.clone() };
+    let list = ListAgents { roots: true, order: Some(AgentOrder::Updated), ..list };
+    for _ in 0..LOOKS {
+        let next = ListAgents { cursor: found.next_cursor.take(), ..list.clone() };
+        let Json(page) = agents::list(caller.clone(), Filter(next)).await?;
+        found.data.extend(page.data);
+        found.next_cursor = page.next_cursor;
+        if found.data.len() >= FEW || found.next_cursor.is_none() {
+            break;
+        }
+    }
+    Ok(found)
+}
+
 pub(super) async fn show(view: View, Filter(wanted): Filter<Wanted>) -> Shown {
     let status: Option<ShownStatus> = condition("status", wanted.status)?;
     let text = wanted.text.and_then(some);
-    let list = ListAgents {
-        roots: true,
-        status,
-        text: text.clone(),
-        order: Some(AgentOrder::Updated),
-        cursor: wanted.cursor,
-        ..ListAgents::default()
-    };
-    let Json(page) = agents::list(view.caller.clone(), Filter(list)).await?;
+    let list = ListAgents { status, text: text.clone(), cursor: wanted.cursor, ..ListAgents::default() };
+    let page = latest(&view.caller, list).await?;
     let roots: Vec<AgentId> = page.data.iter().map(|agent| agent.id).collect();
     let mut sums = view.caller.client.subtrees(&roots).await?;
     let mut rows = Vec::with_capacity(page.data.len());

@@ -50,3 +50,18 @@ async fn the_inbox_can_be_narrowed_to_a_tree_and_stays_so() {
     assert!(answered.contains(&question) && !answered.contains(&other), "{answered}");
     assert!(browser.page("/console").await.contains(&other));
 }
+
+#[tokio::test]
+async fn trees_and_chats_are_found_behind_many_agents_that_have_changed_since() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let first = site.done("hello").await;
+    let large = site.done("hello again").await;
+    site.children_of(&large, 1300).await;
+    for path in ["/console/trees", "/console/trees?status=succeeded", "/console/chats"] {
+        let page = browser.page(path).await;
+        for root in [&first, &large] {
+            assert!(page.contains(&format!("/{root}\"")), "{path}, {root}: {page}");
+        }
+    }
+}

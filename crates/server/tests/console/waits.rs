@@ -1,12 +1,12 @@
 //! What pages say of agents that wait: since when, until when, and when they read what is written to them.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use entourage_engine::Kinds;
-use entourage_llm::{Message, Request, Script, ScriptedModel};
+use entourage_llm::{Error, Message, Request, Script, ScriptedModel};
 use entourage_server::Settings;
 use entourage_store_sqlite::SqliteStore;
-use entourage_testkit::quiet;
+use entourage_testkit::{FakeClock, quiet};
 use reqwest::StatusCode;
 use serde_json::json;
 
@@ -147,4 +147,30 @@ async fn parameters_that_a_page_does_not_know_are_passed_over() {
     }
     let wrong = browser.get("/console/runs?status=lost&x=1").await;
     assert_eq!(wrong.status, StatusCode::BAD_REQUEST, "{}", wrong.text);
+}
+
+#[tokio::test]
+async fn nothing_of_a_run_goes_on_after_its_end() {
+    let clock = FakeClock::default();
+    let hour = Some(Duration::from_secs(3600));
+    let model = ScriptedModel::new([]);
+    model.push(Err(Error::RateLimited { model: "m".into(), retry_after: hour }));
+    let engine = goal_site::engine(model, &clock, Kinds::builtin()).build();
+    let site = Site::serving(engine, Settings::default()).await;
+    site.work();
+    let browser = Browser::of(&site);
+    let agent = site.make("hello").await;
+    let is = async |what: &str, value: &str| {
+        site.get(&format!("/v1/agents/{agent}")).await.expect(200)[what] == value
+    };
+    within("it waits", async { while !is("waiting_on", "retry").await {} }).await;
+    clock.advance(Duration::from_secs(60));
+    let stop = [("action", "stop"), ("key", "k")];
+    browser.post(&format!("/console/agents/{agent}/interventions"), &stop).await;
+    within("it has ended", async { while !is("status", "stopped").await {} }).await;
+    clock.advance(Duration::from_secs(600));
+    let runs = site.get(&format!("/v1/agents/{agent}/runs")).await.expect(200);
+    let page = browser.page(&format!("/console/runs/{}", runs["data"][0]["id"].as_str().unwrap())).await;
+    let row = between(&page, "model call 1", "</tr>");
+    assert!(row.contains(">1 min 0 s<") && row.contains("class=\"waits\""), "{row}");
 }

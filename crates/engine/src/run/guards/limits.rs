@@ -213,7 +213,7 @@ impl<'r> RunLimits<'r> {
 
     /// Returns how long this run has been at work, in this activation and in those before.
     pub(in crate::run) fn worked(&self) -> Duration {
-        Duration::from_millis(self.record.worked_ms) + self.control.worked(self.engine.now())
+        Duration::from_millis(self.record.worked_ms) + self.control.worked(self.engine.clock().tick())
     }
 
     /// Returns the tool that the last `times` turns of this run called, if they called no other.

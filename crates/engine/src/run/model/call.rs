@@ -268,7 +268,7 @@ impl Run<'_> {
             Wanted::Decision(prompt) => prompt.weight,
         };
         let named = model.clone().unwrap_or_else(|| "the model".into());
-        self.control.pulse().beat(self.engine.now());
+        self.control.pulse().beat(self.engine.clock().tick());
         check_lease(self.engine)?;
         let silent = Duration::from_secs(self.kind.limits.model_seconds);
         let is_shown = wanted.shown_in(self.agent.items).is_some();
@@ -284,7 +284,6 @@ impl Run<'_> {
         let mut deltas = Streamed::new(pieces, is_shown, pulse, blank);
         let (mut refused, mut out_of_time) = (None, false);
         let time_left = self.limits().time_left();
-        let end = self.engine.now() + time_left;
         let answer = tokio::select! {
             biased;
             interrupt = beside.refusal() => {
@@ -296,7 +295,7 @@ impl Run<'_> {
             () = self.control.pulse().silence(&**self.engine.clock(), silent) => {
                 Some(Err(ModelError::TimedOut { model: named, after: silent }))
             }
-            () = self.engine.clock().sleep_until(end) => {
+            () = self.engine.clock().sleep(time_left) => {
                 out_of_time = true;
                 Some(Err(ModelError::TimedOut { model: named, after: time_left }))
             }

@@ -62,7 +62,7 @@ impl Deltas for Streamed<'_> {
     fn delta(&mut self, delta: Delta) {
         let (pulse, clock) = self.pulse;
         let now = clock.now();
-        pulse.beat(now);
+        pulse.beat(clock.tick());
         self.heard.hear(&delta, now);
         self.began |= matches!(delta, Delta::Text(_) | Delta::Reasoning(_) | Delta::Call { .. });
         match delta {

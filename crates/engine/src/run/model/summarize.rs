@@ -109,10 +109,10 @@ impl Run<'_> {
         let mut heard = RequestProgress::nothing();
         let mut hear = |delta: Delta| {
             let now = clock.now();
-            pulse.beat(now);
+            pulse.beat(clock.tick());
             heard.hear(&delta, now);
         };
-        pulse.beat(clock.now());
+        pulse.beat(clock.tick());
         let answer = tokio::select! {
             biased;
             answer = engine.model().call(request, &mut hear) => answer,

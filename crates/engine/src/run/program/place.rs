@@ -10,7 +10,7 @@ impl Run<'_> {
     /// # Errors
     /// When the activation is to end where it is.
     pub(crate) async fn place_among(&mut self, places: &FairPlaces) -> Result<FairPlace> {
-        let before = self.engine.now();
+        let before = self.engine.clock().tick();
         let cancel = self.control.cancel();
         let place = async {
             tokio::select! {
@@ -20,7 +20,7 @@ impl Run<'_> {
             }
         };
         let place = self.control.pulse().resting(&**self.engine.clock(), place).await;
-        self.control.waited(self.engine.now().since(before));
+        self.control.waited(self.engine.clock().tick().since(before));
         place
     }
 }

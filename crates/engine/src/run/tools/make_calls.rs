@@ -9,12 +9,15 @@ use futures::{FutureExt, StreamExt, future::BoxFuture, stream::FuturesUnordered}
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::run::{
-    Interrupt, Result, Run, check_lease,
-    delegation::order::{CallOutcome, Order},
-    guards::taint::Readings,
-    tools::calls::Calls,
-    tools::execute::{CallResult, beside_others, run_tool},
+use crate::{
+    Tick,
+    run::{
+        Interrupt, Result, Run, check_lease,
+        delegation::order::{CallOutcome, Order},
+        guards::taint::Readings,
+        tools::calls::Calls,
+        tools::execute::{CallResult, beside_others, run_tool},
+    },
 };
 
 /// The most calls of a turn and of its code that run at once. The others begin as these end, so that few of the calls of
@@ -26,7 +29,7 @@ struct Running {
     calls: FuturesUnordered<BoxFuture<'static, Result<Ran>>>,
     places: Arc<Semaphore>,
     /// When calls waited for places of their tools: in order, and none meets another.
-    waits: Vec<(Time, Time)>,
+    waits: Vec<(Tick, Tick)>,
 }
 
 /// What has come meanwhile.
@@ -42,7 +45,7 @@ enum Heard {
 struct Ran {
     result: CallResult,
     /// From when to when it waited for a place of its tool.
-    waited: Option<(Time, Time)>,
+    waited: Option<(Tick, Tick)>,
 }
 
 impl Running {
@@ -51,9 +54,9 @@ impl Running {
     }
 
     /// Counts a call's wait for a place of its tool. Returns the part of it in which no other call waited for one.
-    fn add_wait(&mut self, wait: (Time, Time)) -> Duration {
+    fn add_wait(&mut self, wait: (Tick, Tick)) -> Duration {
         let in_all =
-            |waits: &[(Time, Time)]| waits.iter().map(|(from, until)| until.since(*from)).sum::<Duration>();
+            |waits: &[(Tick, Tick)]| waits.iter().map(|(from, until)| until.since(*from)).sum::<Duration>();
         let before = in_all(&self.waits);
         self.waits.push(wait);
         self.waits.sort_unstable();
@@ -127,7 +130,7 @@ impl Run<'_> {
                 self.control.waited(running.add_wait(waited));
             }
             // The next call begins, with a time limit of its own.
-            self.control.pulse().beat(self.engine.now());
+            self.control.pulse().beat(self.engine.clock().tick());
             for (index, came) in order.ended(calls, index, CallOutcome::CallResult(outcome)) {
                 self.settle(calls, index, came).await?;
             }
@@ -302,9 +305,9 @@ impl Run<'_> {
                 let clock = Arc::clone(engine.clock());
                 let (_place_of_tool, waited) = match tool.places() {
                     Some(places) => {
-                        let from = clock.now();
+                        let from = clock.tick();
                         let place = pulse.resting(&*clock, places.enter(&context.owner)).await;
-                        (Some(place), Some((from, clock.now())))
+                        (Some(place), Some((from, clock.tick())))
                     }
                     None => (None, None),
                 };
@@ -337,8 +340,8 @@ mod tests {
     #[test]
     fn the_time_that_calls_waited_for_places_is_counted_once() {
         let mut running = Running::new();
-        let mut add = |from: i64, until: i64| {
-            let at = |seconds: i64| Time::from_micros(seconds * 1_000_000);
+        let mut add = |from: u64, until: u64| {
+            let at = |seconds: u64| Tick::from_micros(seconds * 1_000_000);
             running.add_wait((at(from), at(until))).as_secs()
         };
         assert_eq!(add(50, 60), 10);
