@@ -41,8 +41,8 @@ pub(crate) struct Known {
     started: Option<Time>,
     /// Before which moment this node may begin something.
     until: Option<Instant>,
-    /// The store's clock, and when it was read.
-    clock: Option<(Time, Instant)>,
+    /// The store's clock, when it was read, and how long its answer took.
+    clock: Option<(Time, Instant, Duration)>,
 }
 
 impl Members {
@@ -76,7 +76,7 @@ impl Members {
             forgotten: None,
             started,
             until: Some(sent + NODE_LEASE.saturating_sub(MARGIN)),
-            clock: Some((now, Instant::now())),
+            clock: Some((now, Instant::now(), sent.elapsed())),
         };
         self.known.send_modify(|last| {
             known.forgotten = match &last.forgotten {
@@ -168,14 +168,15 @@ impl Known {
         self.others.iter().chain(forgotten.filter(move |node| !is_known(node)))
     }
 
-    /// How far it is ahead, if that is more than nodes may differ.
+    /// How far it is ahead, if that is more than nodes may differ, however long the store's answer was on its way.
     pub(crate) fn is_off(&self, now: Time) -> Option<i64> {
-        self.ahead(now).filter(|ahead| u128::from(ahead.unsigned_abs()) > CLOCKS.as_micros())
+        let (_, _, took) = self.clock?;
+        self.ahead(now).filter(|ahead| u128::from(ahead.unsigned_abs()) > (CLOCKS + took).as_micros())
     }
 
     /// How far this machine's clock is ahead of the store's; none before the first sign of life.
     pub(crate) fn ahead(&self, now: Time) -> Option<i64> {
-        let (clock, read) = self.clock?;
+        let (clock, read, _) = self.clock?;
         let since = i64::try_from(read.elapsed().as_micros()).unwrap_or(i64::MAX);
         Some(now.micros() - clock.micros() - since)
     }

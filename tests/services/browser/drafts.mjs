@@ -202,6 +202,26 @@ export function drafts(site) {
       await page.context().close();
     },
 
+    async "who leaves what has no room to be kept is asked first"() {
+      const agent = await site.ask("hello");
+      const page = await site.page(`/console/chats/${agent}`);
+      const asked = [];
+      page.on("dialog", (dialog) => { asked.push(dialog.type()); return dialog.accept(); });
+      const words = page.getByLabel("Message", { exact: true });
+      await page.evaluate(() => {
+        for (let length = 1 << 23; length > 100; length >>= 1) {
+          try { sessionStorage.setItem(`full ${length}`, "x".repeat(length)); } catch { /* It is full to that. */ }
+        }
+      });
+      await words.click();
+      await words.pressSequentially("more than there is room for");
+      await page.locator("#said").getByText("too long to be kept").waitFor({ state: "attached" });
+      await page.getByRole("link", { name: "Trees", exact: true }).click();
+      await page.waitForURL(`${site.base}/console/trees`);
+      assert.deepEqual(asked, ["beforeunload"]);
+      await page.context().close();
+    },
+
     async "the browser's way back brings no words back that were sent"() {
       const page = await site.page("/console/chats");
       await page.getByPlaceholder("Ask a new agent").fill("say it once");

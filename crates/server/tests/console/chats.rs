@@ -96,6 +96,20 @@ async fn what_has_failed_is_said_and_tried_again_where_that_may_help() {
 }
 
 #[tokio::test]
+async fn a_question_of_work_that_was_stopped_has_not_expired() {
+    let site = Site::open().await;
+    let browser = Browser::of(&site);
+    let (agent, question) = site.asked("ask").await;
+    let stop = [("action", "stop"), ("key", "k")];
+    browser.post(&format!("/console/agents/{agent}/interventions"), &stop).await;
+    site.follow(&agent, 0).await.until(|frame| frame.is_status_of(&agent, "stopped")).await;
+    for page in [format!("/console/q/{question}"), format!("/console/chats/{agent}")] {
+        let page = browser.page(&page).await;
+        assert!(page.contains("<strong>not answered: the work that asked has ended</strong>"), "{page}");
+    }
+}
+
+#[tokio::test]
 async fn a_chat_begins_with_a_kind_or_with_an_agency_and_once() {
     let site = desk().await;
     let browser = Browser::of(&site);
