@@ -6,7 +6,7 @@ use entourage_api::{
     Agent, Author, Entry as Said, Item, ItemBody, Level, ListItems, ListMessages, ListQuestions, ModelUse,
     OutputEffect, PageQuery, Question, Role, Run, ToolCall,
 };
-use entourage_types::{About, AgentId, CallId, QuestionStatus, ShownStatus};
+use entourage_types::{About, AgentId, CallId, QuestionId, QuestionStatus, ShownStatus};
 use serde::Deserialize;
 
 use super::{
@@ -173,7 +173,8 @@ pub(super) async fn show(view: View, Id(id): Id<AgentId>, Filter(At { from }): F
     let wanted =
         ListQuestions { status: Some(QuestionStatus::Open), agent: Some(id), ..ListQuestions::default() };
     let Json(asked) = questions::list(caller.clone(), Filter(wanted)).await?;
-    let hold = Hold::of(caller, &agent, Beside::Agents, |_| false).await?;
+    let stands = |id: &QuestionId| asked.data.iter().any(|question| question.id == *id);
+    let hold = Hold::of(caller, &agent, Beside::Agents, stands).await?;
     let wanted = ListMessages { limit: Some(1), ..ListMessages::default() };
     let Json(said) = messages::transcript(caller.clone(), Id(id), Filter(wanted)).await?;
     let unread =

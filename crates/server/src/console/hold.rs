@@ -57,24 +57,23 @@ impl Hold {
         agent.status == ShownStatus::Failed || (agent.waiting_on == Some(WaitingOn::Retry) && !lacks_budget)
     }
 
-    /// What is done to it by pressing a button once; none if nothing can be. Each has its place whether it can be done or
-    /// not, so that no other one comes under a pointer that is about to press.
-    pub(super) fn acts(&self, agent: &Agent) -> Vec<Act> {
+    /// What is done to it by pressing a button once. Each has its place whether it can be done or not, so that no other one
+    /// comes under a pointer that is about to press.
+    pub(super) fn acts(&self, agent: &Agent) -> [Act; 2] {
         let is_paused = agent.waiting_on == Some(WaitingOn::Resume)
             || self.pending.iter().any(|pending| pending.action == Action::Pause);
         let is_at_work = self.can_be_stopped(agent);
         let moment = format!("{}/{}", agent.id, agent.updated);
-        let acts = vec![
+        [
             Act::new(Action::Pause, "Pause", &moment, is_at_work && !is_paused),
             Act::new(Action::Resume, "Resume", &moment, is_at_work && is_paused),
-            Act::new(
-                Action::Retry,
-                "Try again",
-                &format!("{}/{}/{}", agent.id, agent.epoch, agent.items),
-                self.can_be_retried(agent),
-            ),
-        ];
-        if acts.iter().any(|act| act.is_possible) { acts } else { Vec::new() }
+        ]
+    }
+
+    /// Trying again what failed, the last of the buttons.
+    pub(super) fn retry(&self, agent: &Agent) -> Option<Act> {
+        let moment = format!("{}/{}/{}", agent.id, agent.epoch, agent.items);
+        self.can_be_retried(agent).then(|| Act::new(Action::Retry, "Try again", &moment, true))
     }
 
     pub(super) fn can_be_stopped(&self, agent: &Agent) -> bool {

@@ -95,7 +95,7 @@ async fn a_transcript_has_every_item_with_outputs_at_their_calls_and_why_it_wait
     let (agent, question) = site.asked("ask aloud").await;
     let page = browser.page(&format!("/console/agents/{agent}")).await;
     for part in
-        ["ask aloud", "A colour is missing.", "ask_user", "no output yet", "asks: Which colour?", &question]
+        ["ask aloud", "A colour is missing.", "ask_user", "no output yet", ">Which colour?<", &question]
     {
         assert!(page.contains(part), "{part}: {page}");
     }
