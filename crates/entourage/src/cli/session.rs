@@ -246,7 +246,7 @@ impl Session {
                 }
                 () = &mut silence, if is_patient => {
                     is_patient = false;
-                    self.say_where_nobody_works().await?;
+                    self.say_where_nobody_works().await;
                 }
                 _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);

@@ -19,15 +19,16 @@ use super::{
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Says so if no process works for the agent, so that nobody waits for what cannot come.
-    pub(super) async fn say_where_nobody_works(&mut self) -> Result<()> {
-        if matches!(self.backend.why(self.agent).await?.cause, Cause::Process) {
+    /// Says so if no process works for the agent, so that nobody waits for what cannot come. Nothing depends on it: where
+    /// that cannot be read, it is not said.
+    pub(super) async fn say_where_nobody_works(&mut self) {
+        let why = self.backend.why(self.agent).await;
+        if why.is_ok_and(|why| matches!(why.cause, Cause::Process)) {
             self.view.clear();
             out::note(
                 "no process works for agents: this goes on once one does; start it with `entourage serve`",
             );
         }
-        Ok(())
     }
 }
 
