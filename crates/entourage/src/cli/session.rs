@@ -92,6 +92,8 @@ pub(crate) struct Session {
     pub(crate) answered: bool,
     /// For each run that the root has ended during this session, the number after its last item.
     pub(crate) ends: Vec<u64>,
+    /// Whether the engine has said all that happened before it was followed: it is there.
+    is_caught_up: bool,
     /// Whether a rest that lasts was reported.
     rested: bool,
     /// Whether a pause ends the wait instead of being waited out: a user who continues a tree wants it to
@@ -146,6 +148,7 @@ impl Session {
             heard,
             answered: false,
             ends: Vec::new(),
+            is_caught_up: false,
             rested: false,
             tells_of_pause: begun == TreeStart::Before,
             undone: None,
@@ -158,6 +161,7 @@ impl Session {
     pub(crate) async fn go_on(&mut self, backend: Backend, kept: &mut VecDeque<String>) -> Result<()> {
         self.follow = backend.follow(self.root, self.progress.last).await?;
         self.backend = backend;
+        self.is_caught_up = false;
         self.rested = false;
         let asked = self.asking.clone();
         if asked.is_none() {
@@ -304,7 +308,7 @@ impl Session {
                     }
                 }
             }
-            Signal::CaughtUp => {}
+            Signal::CaughtUp => self.is_caught_up = true,
         }
         Ok(())
     }

@@ -22,8 +22,10 @@ impl Session {
     /// Says so if no process works for the agent, so that nobody waits for what cannot come. Nothing depends on it: where
     /// that cannot be read, it is not said.
     pub(super) async fn say_where_nobody_works(&mut self) {
-        let why = self.backend.why(self.agent).await;
-        if why.is_ok_and(|why| matches!(why.cause, Cause::Process)) {
+        if self.is_caught_up
+            && let Ok(why) = self.backend.why(self.agent).await
+            && matches!(why.cause, Cause::Process)
+        {
             self.view.clear();
             out::note(
                 "no process works for agents: this goes on once one does; start it with `entourage serve`",
