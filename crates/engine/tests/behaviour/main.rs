@@ -15,6 +15,7 @@ mod budgets;
 mod chat;
 mod chat_threads;
 mod circles;
+mod clocks;
 mod code_beside;
 mod code_calls;
 mod code_crashes;
