@@ -106,7 +106,12 @@ fn place_of<'t>(copy: &Path, test: &'t str) -> Result<((String, String), &'t str
     let own = manifest.get("test").and_then(toml::Value::as_array).and_then(|tests| tests.first());
     let target = match rest {
         ["src", ..] => Some("lib".to_owned()),
-        ["tests", target, _, ..] => Some((*target).to_owned()),
+        // A folder of its own, unless it is a part of the one test of its crate.
+        ["tests", target, _, ..]
+            if copy.join(&folder).join("tests").join(target).join("main.rs").exists() =>
+        {
+            Some((*target).to_owned())
+        }
         _ => text(own.and_then(|test| test.get("name"))),
     };
     Ok(((package.context("no package")?, target.with_context(|| format!("no target of {test}"))?), name))
