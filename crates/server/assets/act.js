@@ -75,7 +75,7 @@ export function open(action) {
   dialog.querySelector("[data-failed]").replaceChildren();
   dialog.showModal();
   const text = form.elements.namedItem("text");
-  (text.required ? text : action ? form.querySelector(".primary") : form.elements.namedItem("action")).focus();
+  (text.required ? text : form.elements.namedItem("action")).focus();
   return true;
 }
 

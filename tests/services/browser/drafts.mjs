@@ -39,19 +39,20 @@ export function drafts(site) {
       const save = page.getByRole("button", { name: "Save", exact: true });
       for (const [theirs, ends] of [["Theirs", "mine"], ["Theirs again", "theirs"]]) {
         await page.getByText("Edit", { exact: true }).click();
-        await text(page).fill("Mine");
+        const mine = `Mine, and ${ends}`;
+        await text(page).fill(mine);
         await page.getByLabel("What the change is about").fill("my words");
         await put(id, theirs, "by others");
         await save.click();
         await page.locator("#edit-form [data-failed]").getByText("It was changed meanwhile").waitFor();
         await page.locator("#edit-form ins").getByText(theirs).waitFor();
-        assert.equal(await text(page).inputValue(), "Mine");
+        assert.equal(await text(page).inputValue(), mine);
         assert.deepEqual(await posts(page, () => text(page).press("Control+Enter")), [], "it is not saved before that is wanted");
         if (ends === "mine") {
           await page.getByLabel("Save what I wrote on top of").check();
           await save.click();
           await page.getByText("Version 3 of 3").waitFor();
-          assert.equal((await site.api(`/v1/documents/${id}`)).content, "Mine");
+          assert.equal((await site.api(`/v1/documents/${id}`)).content, mine);
         } else {
           await page.getByRole("link", { name: "and let go what I wrote" }).click();
           await page.getByText("Version 4 of 4").waitFor();
@@ -287,8 +288,7 @@ export function drafts(site) {
       assert.equal((await site.api(`/v1/agents/${agent}`)).waiting_on, "resume");
       await page.getByRole("button", { name: "Stop…" }).click();
       assert.equal(await page.locator("#acts[open] #acts-action").inputValue(), "stop");
-      // It has the focus: it is what the key or the button before was pressed for.
-      await page.keyboard.press("Enter");
+      await page.getByRole("button", { name: "Do it" }).click();
       await site.status(agent, "stopped");
       await until("nothing is at work", async () => (await pause.count()) === 0);
       await page.context().close();
