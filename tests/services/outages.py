@@ -105,8 +105,11 @@ def read_only(provider):
 def read(data):
     """Whoever reads, and a backup, need not write: on a disk that is read-only they say what they said before."""
 
+    # Without the variables of tests, of which each command would say when it found that they name no setting.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("ENTOURAGE_")}
+
     def said(*command):
-        done = subprocess.run([BINARY, "--data", data, *command], capture_output=True, text=True)
+        done = subprocess.run([BINARY, "--data", data, *command], capture_output=True, text=True, env=environment)
         return done.returncode, done.stdout, done.stderr
 
     # A log that no reader has taken up is on the disk: nothing was asked before.
