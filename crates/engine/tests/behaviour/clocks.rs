@@ -69,7 +69,6 @@ async fn worked(clock: &SetClock, limits: Limits, tool: TestTool) -> (Agent, Run
     (client.agent(agent.id).await.unwrap(), runs[0].clone())
 }
 
-/// Shows: S4-R121.
 #[tokio::test]
 async fn a_clock_that_is_set_is_no_time_at_work() {
     for seconds in [3600, -3600] {
