@@ -87,7 +87,7 @@ def wrong(node):
     return [f"{line['what']}: {line['text']}" for line in found if line["state"] == "broken"]
 
 
-def says_that_nobody_works(command):
+def says_that_no_process_works(command):
     assert any("no process works for agents" in line for line in command.stderr), "a command does not say what it waits for"
 
 
@@ -216,11 +216,11 @@ found = wrong(api)
 assert not found, found
 for node in (frozen, workers[1]):
     node.stop()
-# Who waits where nobody works is told so.
+# A command that waits where no process works says so.
 waits = subprocess.Popen(
     [BINARY, "--data", api.data, "run", "wait", "--kind", "noter"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=api.environment
 )
-says_that_nobody_works(waits)
+says_that_no_process_works(waits)
 waits.kill()
 api.stop()
 # A command works by itself where no process does; what Restate delivers waits for one.
@@ -228,7 +228,7 @@ alone = subprocess.Popen(
     [BINARY, "--data", api.data, "run", "alone", "--kind", "noter"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=api.environment
 )
 if INGRESS:
-    says_that_nobody_works(alone)
+    says_that_no_process_works(alone)
     late = Node("worker5", "worker", at)
 _, said = alone.communicate(timeout=60)
 assert alone.returncode == 0, said

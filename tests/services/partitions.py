@@ -3,9 +3,9 @@
   partitions.py BINARY FOLDER database|restate
 
 Run in a network namespace of its own, which is the machine of the process that answers requests. While agents work, each
-pair is cut for FAULT seconds, the database and Restate are frozen for as long, and the clock of a worker goes wrong. After that all runs succeed, no note is
-lost or doubled, a watcher has seen every event once and in order, and agents of a node that is cut off from what delivers
-their work have gone on at another one meanwhile."""
+pair is cut for FAULT seconds, the database and Restate are frozen for as long, and the clock of a worker is wrong. After
+that all runs succeed, no note is lost or doubled, a watcher has seen every event once and in order, and agents of a node
+that is cut off from what delivers their work have gone on at another one meanwhile."""
 
 import contextlib, glob, json, os, signal, subprocess, sys, threading, time, urllib.parse
 
@@ -60,7 +60,7 @@ def machines():
 
 
 def cut(one, other, action="add"):
-    """Packets between the two are dropped, and nobody is told."""
+    """Drops packets between the two silently."""
     for source, target in ((one, other), (other, one)):
         rule = ["from", ADDRESS[source], "to", ADDRESS[target], "blackhole"]
         run("ip", "netns", "exec", ROUTER, "ip", "rule", action, *rule)

@@ -8,16 +8,22 @@ use tokio::net::TcpListener;
 
 use crate::{CLOCKS, Error, Result, members::Known};
 
-/// Whether a node whose agents are delivered so can be one of those that are known.
+/// Whether a node with this dispatcher and this time can join the known ones.
+///
+/// # Errors
+/// [`Error::Clock`] and [`Error::Dispatch`].
 pub(crate) fn fits(known: &Known, dispatch: DispatchBy, now: Time) -> Result<()> {
     match known.is_off(now) {
         Some(ahead) => Err(Error::Clock { ahead, most: CLOCKS }),
-        None => delivers_alike(known, dispatch),
+        None => same_dispatch(known, dispatch),
     }
 }
 
-/// Whether all that are known are told alike which agents are due.
-pub(crate) fn delivers_alike(known: &Known, dispatch: DispatchBy) -> Result<()> {
+/// Whether all known nodes have this `dispatch.by`.
+///
+/// # Errors
+/// [`Error::Dispatch`] with the first that has another.
+pub(crate) fn same_dispatch(known: &Known, dispatch: DispatchBy) -> Result<()> {
     let differs = |other: &&LiveNode| other.info.dispatch.is_some_and(|by| by != dispatch);
     match known.others.iter().find(differs) {
         Some(other) => Err(Error::Dispatch { ours: dispatch, other: Box::new(other.clone()) }),

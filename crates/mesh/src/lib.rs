@@ -236,7 +236,7 @@ impl Inner {
             return Err(Error::Clock { ahead, most: CLOCKS });
         }
         let dispatch = self.members.info().dispatch.filter(|_| was_away);
-        if let Some(Err(error)) = dispatch.map(|dispatch| join::delivers_alike(&known, dispatch)) {
+        if let Some(Err(error)) = dispatch.map(|dispatch| join::same_dispatch(&known, dispatch)) {
             self.members.leave().await?;
             return Err(error);
         }

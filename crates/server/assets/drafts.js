@@ -12,7 +12,7 @@ const name = (form, ofCall) => DRAFTS + form.getAttribute("action") + (ofCall ? 
 const key = (form) => name(form, isOfCall(form));
 const page = () => location.pathname + location.search;
 const draft = (key) => JSON.parse(sessionStorage.getItem(key));
-const forget = (form) => { for (const ofCall of [true, false]) sessionStorage.removeItem(name(form, ofCall)); };
+const forget = (form) => { if (unkept === form) unkept = null; for (const ofCall of [true, false]) sessionStorage.removeItem(name(form, ofCall)); };
 
 // What is written for a version of something stays for that one.
 const written = (form) => form.toggleAttribute("hx-morph-skip", !!form.elements.seen);
@@ -40,7 +40,7 @@ addEventListener("storage", () => {
 
 // The form with what has no room here.
 let unkept = null;
-addEventListener("beforeunload", (event) => { if (unkept?.isConnected && texts(unkept).some(isWritten)) event.preventDefault(); });
+addEventListener("beforeunload", (event) => { if (!sent && unkept?.isConnected && texts(unkept).some(isWritten)) event.preventDefault(); });
 
 document.addEventListener("input", ({ target: { form } }) => {
   if (!form?.matches(FORMS)) return;

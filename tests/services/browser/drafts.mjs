@@ -282,7 +282,7 @@ export function drafts(site) {
       const pause = page.getByRole("button", { name: "Pause", exact: true });
       await pause.click();
       await page.locator("button:enabled", { hasText: "Resume" }).waitFor();
-      // Whoever presses once more, or at the same time, does not undo it.
+      // A second click at the same place does not undo it.
       const { x, y, width, height } = await pause.boundingBox();
       await page.mouse.click(x + width / 2, y + height / 2);
       assert.equal((await site.api(`/v1/agents/${agent}`)).waiting_on, "resume");

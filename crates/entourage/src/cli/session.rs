@@ -203,7 +203,6 @@ impl Session {
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
         let mut ticks = tokio::time::interval(TICK);
         let mut silence = pin!(tokio::time::sleep(SILENCE));
-        let mut is_patient = true;
         loop {
             if lines.is_some() {
                 self.ask(typed);
@@ -229,7 +228,6 @@ impl Session {
                 line = next(&mut lines) => match line {
                     Some(line) => {
                         silence.as_mut().reset(Instant::now() + SILENCE);
-                        is_patient = true;
                         if let Some(end) = self.handle_line(line, typed).await? {
                             return Ok(end);
                         }
@@ -248,10 +246,7 @@ impl Session {
                     self.view.clear();
                     return Ok(End::Interrupted);
                 }
-                () = &mut silence, if is_patient => {
-                    is_patient = false;
-                    self.say_where_nobody_works().await;
-                }
+                () = silence.as_mut(), if !silence.is_elapsed() => self.say_where_no_process_works().await,
                 _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);
                 },

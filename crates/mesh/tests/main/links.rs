@@ -124,7 +124,7 @@ async fn a_node_that_is_told_otherwise_what_is_due_does_not_join() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_node_that_was_away_while_others_came_that_are_told_otherwise_leaves() {
+async fn a_node_that_returns_to_others_with_another_dispatcher_leaves() {
     let now = Arc::new(AtomicI64::new(0));
     let clock = Arc::clone(&now);
     let nodes =

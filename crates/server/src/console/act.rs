@@ -265,18 +265,21 @@ async fn written_to(
 /// What a form comes to. The page is refreshed by the hint of what changed; the form gets a key for what is sent next.
 pub(super) fn done(headers: &HeaderMap, page: &str, said: &str) -> Response {
     if is_htmx(headers) {
-        let told = serde_json::json!({ "sent": { "key": new_key(), "said": said } }).to_string();
-        return (StatusCode::NO_CONTENT, [("hx-trigger", told)]).into_response();
+        return sent(&serde_json::json!({ "key": new_key(), "said": said }));
     }
     Redirect::to(page).into_response()
 }
 
-/// What a form comes to in which nobody has written anything.
+/// The event `sent` for the script of a page: what to say, and the form's next key, if it is sent again.
+fn sent(detail: &serde_json::Value) -> Response {
+    let event = serde_json::json!({ "sent": detail }).to_string();
+    (StatusCode::NO_CONTENT, [("hx-trigger", event)]).into_response()
+}
+
+/// The response to a form without changes.
 pub(super) fn unchanged(view: &View, page: &str) -> Response {
     if view.is_part() {
-        let told =
-            serde_json::json!({ "sent": { "said": "Nothing has changed: there is nothing to save." } });
-        return (StatusCode::NO_CONTENT, [("hx-trigger", told.to_string())]).into_response();
+        return sent(&serde_json::json!({ "said": "Nothing has changed: there is nothing to save." }));
     }
     Redirect::to(page).into_response()
 }

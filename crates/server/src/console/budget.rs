@@ -108,6 +108,6 @@ pub(super) async fn grant(
     Ok(done(
         &headers,
         &format!("/console/{}/{id}", from.as_str()),
-        "Granted. Whoever has enough now goes on.",
+        "Granted. Agents that now have enough go on.",
     ))
 }

@@ -178,7 +178,7 @@ async fn in_need(caller: &Caller, root: AgentId, level: &Level) -> Result<(Vec<R
     }
     let most = IN_NEED as usize;
     // Half of them at least are of either sort, where there are as many.
-    // Who asks can go on at once.
+    // Questions first: an answer lets their agents go on at once.
     found.sort_by_key(|agent: &Agent| agent.status == ShownStatus::Failed);
     if found.len() > most {
         has_more = true;

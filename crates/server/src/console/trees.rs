@@ -19,7 +19,7 @@ use crate::{
     routes::v1::agents,
 };
 
-/// How often it is looked for roots among agents that have changed, and how many roots are enough for a page.
+/// The most pages of agents that are searched for roots, and how many roots are enough to end the search.
 const LOOKS: usize = 5;
 const FEW: usize = 10;
 
@@ -73,8 +73,8 @@ impl Page for Trees {
     }
 }
 
-/// The roots that have changed last. A list looks through so many agents at a time, of which few may be roots: another look
-/// follows until there are some.
+/// The roots that changed last. A page of the list scans a bounded number of agents, of which few may be roots, so further
+/// pages are read until there are enough.
 pub(super) async fn latest(caller: &Caller, list: ListAgents) -> Result<ListPage<Agent>, Problem> {
     let mut found = ListPage { data: Vec::new(), next_cursor: list.cursor.clone() };
     let list = ListAgents { roots: true, order: Some(AgentOrder::Updated), ..list };

@@ -15,13 +15,12 @@ use super::{
     Session,
 };
 
-/// How long a user waits before it is looked whether anybody works for the agent.
+/// How long a user waits before the session checks whether a process works for the agent.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Says so if no process works for the agent, so that nobody waits for what cannot come. Nothing depends on it: where
-    /// that cannot be read, it is not said.
-    pub(super) async fn say_where_nobody_works(&mut self) {
+    /// Says so if no process works for the agent: until one starts, it cannot go on. This is a hint: errors are ignored.
+    pub(super) async fn say_where_no_process_works(&mut self) {
         if self.is_caught_up
             && let Ok(why) = self.backend.why(self.agent).await
             && matches!(why.cause, Cause::Process)
