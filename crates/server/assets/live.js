@@ -173,6 +173,14 @@ document.addEventListener("htmx:error", (event) => {
   if (event.target.id === "main") again();
 });
 
+// An answer to a refresh that began before the page showed something else would bring the old page back.
+document.addEventListener("htmx:before:response", (event) => {
+  const { target, detail: { ctx } } = event;
+  if (target.id !== "main" || ctx.request.action === target.getAttribute("hx-get")) return;
+  event.preventDefault();
+  refresh();
+});
+
 document.addEventListener("htmx:after:swap", () => count(open));
 
 let hiddenTimer = 0;

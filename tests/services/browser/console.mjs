@@ -507,6 +507,36 @@ const tests = {
     await page.context().close();
   },
 
+  async "a refresh that began before an action does not bring the old page back"() {
+    const project = await site.api("/v1/projects", { name: "Late" });
+    const document = await site.api(`/v1/projects/${project.id}/documents`, { name: "Plan", content: "One" });
+    await fetch(`${site.base}/v1/documents/${document.id}`, { method: "PUT", body: JSON.stringify({ content: "Two" }),
+      headers: { "content-type": "application/json", "if-match": "*" } });
+    const page = await site.page(`/console/documents/${document.id}?v=1`);
+    const live = `/console/f/documents/${document.id}?v=1`;
+    let letGo;
+    const late = new Promise((done) => { letGo = done; });
+    // Its own answer, of before the action, without the digest by which it would be left out.
+    await page.route((url) => url.pathname + url.search === live, async (route) => {
+      const answer = await route.fetch({ headers: { ...route.request().headers(), "if-none-match": "" } });
+      await late;
+      await route.fulfill({ response: answer });
+    });
+    const begun = page.waitForRequest((request) => request.url().endsWith(live));
+    await page.evaluate(() => document.getElementById("main").dispatchEvent(new CustomEvent("live")));
+    await begun;
+    await page.getByRole("button", { name: "Bring this version back" }).click();
+    await page.getByText("Version 3 of 3").waitFor();
+    const answered = page.waitForResponse((response) => response.url().endsWith(live));
+    letGo();
+    await answered;
+    const next = page.waitForResponse((response) => response.url().endsWith(`/console/f/documents/${document.id}`));
+    await page.evaluate(() => document.getElementById("main").dispatchEvent(new CustomEvent("live")));
+    await next;
+    await page.getByText("Version 3 of 3").waitFor();
+    await page.context().close();
+  },
+
   async "a call is approved only as it was shown, with arguments that a person has edited"() {
     const agent = await site.ask("note The lighthouse is red.");
     const { id } = await site.question(agent);
