@@ -67,11 +67,13 @@ if (stream) {
   });
   document.addEventListener("htmx:after:swap", () => {
     if (of === null) return;
+    const { items = 0, status, on } = document.querySelector("[data-items]")?.dataset ?? {};
     if (!broken.hidden) {
-      if ([...document.querySelectorAll(".turn")].some((turn) => turn.id.slice(1) > +stream.dataset.seq)) clear();
+      // A chat shows no turn that only asks, or only leaves work to others.
+      const hasGoneOn = ["waiting", "succeeded"].includes(status);
+      if (hasGoneOn || [...document.querySelectorAll(".turn")].some((turn) => turn.id.slice(1) > +stream.dataset.seq)) clear();
       return;
     }
-    const { items = 0, status, on } = document.querySelector("[data-items]")?.dataset ?? {};
     const isOver = Number(items) > Number(stream.dataset.seq);
     const isTurn = document.getElementById(`i${stream.dataset.seq}`)?.matches(".turn");
     if (["stopped", "failed", "cancelled"].includes(status) && !isTurn) {
