@@ -16,7 +16,7 @@ and `doctor` finds what is wrong, and nothing where nothing is.
 import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse, urllib.request
 
 from balancer import Balancer
-from served import NOTES, Server, Watcher, provider, within
+from served import DEADLY, NOTES, Server, Watcher, provider, within
 
 BINARY, POSTGRES, FOLDER, RUNS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 INGRESS, ADMIN = sys.argv[5:] or (None, None)
@@ -146,6 +146,27 @@ time.sleep(1)
 assert items() == before, "something was written for a deleted agent"
 print(f"deleted: answered after {took:.2f} s")
 
+# A run that ends each process at which it works is ended, and not all processes. By the database that takes a minute.
+ended = 0
+if INGRESS:
+    deadly = begin(api, DEADLY)
+    state = lambda: api.ask("GET", f"/v1/agents/{deadly}")[1]
+    holder = lambda: sql(f"SELECT node FROM agents WHERE id = '{deadly.split('_')[1]}' AND status = 'running'", DATABASE)
+    while True:
+        within(30, "the deadly agent is at work, or ended", lambda: state()["status"] == "failed" or any(w.id == holder() for w in workers))
+        if state()["status"] == "failed":
+            break
+        assert ended < 5, "it goes on ending processes"
+        # Until what it does has begun.
+        time.sleep(0.5)
+        fatal = next(worker for worker in workers if worker.id == holder())
+        fatal.child.kill()
+        workers[workers.index(fatal)] = Node(f"fatal{ended}", "worker", at)
+        ended += 1
+    error = api.every(f"/v1/agents/{deadly}/runs")[0]["error"]
+    assert ended == 5 and "5 times in a row" in json.dumps(error), (ended, error)
+    print(f"a run that ended {ended} processes was ended")
+
 # What only has an effect where agents work is not taken by a command that leaves the work to others.
 beside = api.command("run", "beside", "--files", FOLDER, data=f"{FOLDER}/beside")
 assert beside.returncode == 2 and "--files has no effect" in beside.stderr, (beside.returncode, beside.stderr)
@@ -236,5 +257,5 @@ if INGRESS:
     late.stop()
 # All that worked have left but the one that was killed, which a crash of the server has made the database forget.
 left = sql("SELECT count(*) FROM nodes WHERE role <> 'api'", DATABASE)
-assert left == ("0" if crash.returncode == 0 else "1"), left
+assert left == ("0" if crash.returncode == 0 else str(ended + 1)), left
 print("a command waited for a process, which did its run" if INGRESS else "a command without a server did its run, and left")

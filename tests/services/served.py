@@ -3,6 +3,8 @@
 import atexit, http.client, http.server, json, os, subprocess, sys, threading, time, urllib.parse
 
 NOTES = 20
+# To this message the model does not answer.
+DEADLY = "deadly"
 KIND = "---\nname: noter\ndescription: Takes notes.\ntools: [create_note]\n---\nTake notes.\n"
 
 
@@ -15,6 +17,8 @@ class Provider(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[-1]
+        if job == DEADLY:
+            time.sleep(600)
         taken = sum(m["role"] == "tool" for m in request["messages"])
         if taken < NOTES:
             arguments = json.dumps({"title": f"{job} {taken}", "content": "kept " * 200})

@@ -67,16 +67,22 @@ impl Engine {
         if !self.inner.signals.holds_lease() {
             return Err(Error::NotYet { agent, after: NO_LEASE });
         }
-        let (alone, given_up) = match self.take_up(agent, entered).await {
-            Ok(ResumeDecision::GoOn(alone)) => (alone, None),
-            // An agent that has something new to read comes again at once.
-            Ok(ResumeDecision::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
-            Ok(ResumeDecision::Later(after)) => return Err(Error::NotYet { agent, after }),
-            Ok(ResumeDecision::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
-            Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
-            Err(error) => return Err(error),
+        let (alone, given_up, (mut claim, chain)) = loop {
+            let (alone, given_up) = match self.take_up(agent, entered).await {
+                Ok(ResumeDecision::GoOn(alone)) => (alone, None),
+                // An agent that has something new to read comes again at once.
+                Ok(ResumeDecision::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
+                Ok(ResumeDecision::Later(after)) => return Err(Error::NotYet { agent, after }),
+                Ok(ResumeDecision::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
+                Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
+                Err(error) => return Err(error),
+            };
+            let Some(claimed) = self.claim(agent).await? else { return Ok(()) };
+            // What another node was at work on is resumed as what an earlier process was.
+            if !self.inner.restarts.is_taken_over(&claimed.0) {
+                break (alone, given_up, claimed);
+            }
         };
-        let Some((mut claim, chain)) = self.claim(agent).await? else { return Ok(()) };
         let by = due.by.max(self.now()).max(claim.now.unwrap_or(due.by));
         match self.fire_due(&mut claim, by).await {
             Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),

@@ -1,4 +1,4 @@
-//! Resumes runs after the process that worked on them ended. A run that ends its process each time, by what
+//! Resumes runs after the process that worked on them ended, at this node or at another one. A run that ends its process each time, by what
 //! it reads or by the memory it takes, must not do so forever: no other agent would make progress either.
 //!
 //! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
@@ -34,7 +34,7 @@ const COMES_AGAIN: Duration = Duration::from_secs(1);
 /// How many agents are read at once.
 const AGENTS: u32 = 500;
 
-/// The agents that an earlier process left at work, and the turns in which their runs are resumed.
+/// The agents that other processes left at work, and the turns in which their runs are resumed.
 pub(crate) struct Restarts {
     left: OnceCell<LeftAtWork>,
     turns: Arc<Turns>,
@@ -43,7 +43,8 @@ pub(crate) struct Restarts {
     give_up_after: u32,
 }
 
-/// The agents that were at work when this process began.
+/// The agents that were at work when another process ended: those of earlier ones when this one began, and each
+/// that was taken from another node.
 struct LeftAtWork {
     /// The agents whose last end this process has counted.
     counted: Mutex<HashSet<AgentId>>,
@@ -132,13 +133,32 @@ impl Restarts {
     /// Returns an agent that an earlier process left at work, once; none for any other agent.
     async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Resumed<'_>>> {
         let init = async || {
-            let agents = Mutex::new(at_work(store).await?);
+            // Where there are several nodes, the others' agents are at work now: a claim tells what was taken from whom.
+            let is_shared = store.nodes().is_some();
+            let agents = Mutex::new(if is_shared { HashSet::new() } else { at_work(store).await? });
             let (counted, in_line, said) = (Mutex::default(), Mutex::default(), Mutex::default());
             Ok::<_, Error>(LeftAtWork { counted, agents, in_line, said })
         };
         let left = self.left.get_or_try_init(init).await?;
         let is_left = locked(&left.agents).remove(&agent);
         Ok(is_left.then(|| Resumed { left, agent, is_done: false }))
+    }
+
+    /// Whether another node was at work for the agent until this claim, which finds its run as a process leaves it that
+    /// ends. The next activation counts that.
+    pub(crate) fn is_taken_over(&self, Claim { agent, run, taken_from, .. }: &Claim) -> bool {
+        let is_at_work = run.as_ref().is_some_and(|run| run.status == Status::Running);
+        let Some(left) = self.left.get().filter(|_| is_at_work && taken_from.is_some()) else { return false };
+        locked(&left.counted).remove(&agent.id);
+        locked(&left.agents).insert(agent.id);
+        true
+    }
+
+    /// The agent's run has done something, which resets its count.
+    pub(crate) fn forget(&self, agent: AgentId) {
+        if let Some(left) = self.left.get() {
+            locked(&left.counted).remove(&agent);
+        }
     }
 
     /// How often in a row processes ended during a run with these steps, and whether the last one ended in order.
@@ -240,7 +260,9 @@ impl Engine {
             commit.push(Write::Step(step_of(run.id, StepKey::ProcessEnded, 0, at)));
         }
         store.commit(commit).await?;
-        locked(&left.counted).insert(id);
+        if ends > 0 {
+            locked(&left.counted).insert(id);
+        }
         if ends < most {
             return Ok(ResumeDecision::GoOn(alone));
         }

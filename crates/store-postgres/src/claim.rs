@@ -45,7 +45,7 @@ pub(crate) async fn claim(client: &Client, id: AgentId, from: u64, node: NodeId)
     Ok(Some(Claim {
         now: Some(time(row, agents::WIDTH + 2)?),
         unsettled: count(row, agents::WIDTH + 1)?,
-        holder: id_if_any(row, agents::WIDTH, NodeId::from_uuid)?,
+        taken_from: id_if_any(row, agents::WIDTH, NodeId::from_uuid)?.filter(|holder| *holder != node),
         run,
         steps,
         items: items.iter().map(|row| items::read(agent.id, row, 0)).collect::<Result<_>>()?,

@@ -63,5 +63,5 @@ fn rows(
     };
     let wakeups = inbox::wakeups(connection, agent.id)?;
     // One process has the file to itself: it is the only node, and its clock the only one.
-    Ok(Claim { agent, now: None, unsettled, holder: None, run, steps, items, inbox, wakeups })
+    Ok(Claim { agent, now: None, unsettled, taken_from: None, run, steps, items, inbox, wakeups })
 }

@@ -193,9 +193,9 @@ pub struct Claim {
     /// at the first after such a commit. A store that keeps raised epochs in memory counts these in memory, too,
     /// and begins anew when it is opened.
     pub unsettled: u64,
-    /// The node that claimed the agent before; none if none did, or if the store knows no nodes, as when one process
-    /// has the store to itself.
-    pub holder: Option<NodeId>,
+    /// The node that claimed the agent before, if that is another one than this handle's; none if none did, or if the
+    /// store knows no nodes, as when one process has the store to itself.
+    pub taken_from: Option<NodeId>,
     /// Its last run, if that has not ended: an agent has one run at a time.
     pub run: Option<Run>,
     /// The steps of that run.

@@ -39,9 +39,9 @@ impl Run<'_> {
         if counts {
             commit.push(Write::Run(self.record.clone()));
         }
-        if self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
-            && commit.writes.iter().any(|write| self.is_work(write))
-        {
+        let resets = self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
+            && commit.writes.iter().any(|write| self.is_work(write));
+        if resets {
             commit.push(has_worked(&self.record, commit.at));
         }
         let steps: Vec<Step> = commit
@@ -56,6 +56,9 @@ impl Run<'_> {
         let tool_lists: Vec<_> = commit.writes.iter().filter_map(ToolLists::in_write).collect();
         let committed = self.commit_as_is(commit).await?;
         self.control.committed(self.engine.clock().tick());
+        if resets {
+            self.engine.inner.restarts.forget(self.agent.id);
+        }
         if counts {
             self.record.saved();
         }

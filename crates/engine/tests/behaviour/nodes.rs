@@ -268,6 +268,57 @@ async fn a_subscriber_at_another_node_sees_the_pieces_and_every_event() {
     assert_eq!((text.as_str(), numbers), ("Good day.", (1..=last).collect()));
 }
 
+/// Has a node advance the agent until it asks the model, and ends the node there.
+async fn ends_at_work(node: &Engine, agent: AgentId, model: &HeldModel) {
+    let node = node.clone();
+    let working = tokio::spawn(async move { node.advance(agent).await });
+    model.begun().await;
+    working.abort();
+    assert!(working.await.unwrap_err().is_cancelled());
+}
+
+#[tokio::test]
+async fn a_run_that_ends_each_node_at_which_it_works_is_ended() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Never said.")]));
+    let nodes = Nodes::new(model.clone(), Toolbox::new());
+    let new = NewAgent { message: Some("Take all memory.".into()), ..NewAgent::default() };
+    let client = nodes.there.client(Owner::local());
+    let agent = client.create(new, None).await.unwrap().id;
+    for node in [&nodes.here, &nodes.there, &nodes.here, &nodes.there, &nodes.here] {
+        ends_at_work(node, agent, &model).await;
+    }
+    within("it is ended", nodes.there.advance(agent)).await.unwrap();
+    assert_eq!(client.agent(agent).await.unwrap().status, Status::Failed);
+    let run = client.runs(agent, Default::default()).await.unwrap().remove(0);
+    let cause = "the process ended during this work, 5 times in a row, without progress in between";
+    assert_eq!(run.error.as_deref(), Some(cause));
+}
+
+#[tokio::test]
+async fn a_run_that_does_something_at_each_node_goes_on_however_many_of_them_end() {
+    let calls = (0..7).map(|n| Script::call("count", json!({"n": n})));
+    let model = HeldModel::new(ScriptedModel::new(calls.chain([Script::text("Done.")])));
+    let counted = Effects::default();
+    let tool = TestTool::new("count", Effect::Idempotent, &counted);
+    let nodes = Nodes::new(model.clone(), first_tools().with(tool));
+    let (agent, working) = nodes.begin("Go.").await;
+    model.begun().await;
+    working.abort();
+    for node in [&nodes.there, &nodes.here].into_iter().cycle().take(7) {
+        let node = node.clone();
+        let working = tokio::spawn(async move { node.advance(agent.id).await });
+        model.begun().await;
+        model.let_go(1);
+        model.begun().await;
+        working.abort();
+        assert!(working.await.unwrap_err().is_cancelled());
+    }
+    model.let_go(1);
+    within("it goes on", nodes.there.advance(agent.id)).await.unwrap();
+    let agent = nodes.there.client(Owner::local()).agent(agent.id).await.unwrap();
+    assert_eq!((agent.status, counted.per_call()), (Status::Succeeded, vec![1; 7]));
+}
+
 #[tokio::test]
 async fn a_node_without_its_lease_begins_nothing() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Done.")]));

@@ -246,7 +246,11 @@ impl Session {
                     self.view.clear();
                     return Ok(End::Interrupted);
                 }
-                () = silence.as_mut(), if !silence.is_elapsed() => self.say_where_no_process_works().await,
+                () = silence.as_mut(), if !silence.is_elapsed() => {
+                    if !self.says_that_no_process_works().await {
+                        silence.as_mut().reset(Instant::now() + SILENCE);
+                    }
+                }
                 _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);
                 },

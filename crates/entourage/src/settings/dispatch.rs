@@ -25,9 +25,9 @@ pub struct Dispatch {
     /// once: the next start continues them, and asks about a call whose effect is in doubt.
     pub grace_seconds: u64,
     /// After how many failures in a row an agent's run is ended. A failure is an activation that ends with an
-    /// error, or an end of the whole process during the activation, with nothing written since the previous
-    /// one. If the process also ends while it ends the run, the run is left open, `entourage why` says so, and
-    /// `entourage stop` ends it.
+    /// error, or an end of the whole process during the activation, also of another one that shares the
+    /// database, with nothing written since the previous one. If the process also ends while it ends the run,
+    /// the run is left open, `entourage why` says so, and `entourage stop` ends it.
     pub give_up_after: u32,
     /// The Restate that delivers, and this process's part in it; without effect unless `dispatch.by` is `restate`.
     pub restate: Restate,

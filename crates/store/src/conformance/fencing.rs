@@ -191,18 +191,19 @@ pub async fn a_claim_counts_the_claims_since_the_last_commit(place: impl Handles
     Ok(())
 }
 
-/// A claim names the node that claimed the agent before: the same one for all claims of a handle, another one for
-/// another handle, and none at the first claim. A store that knows no nodes never names one.
-pub async fn a_claim_names_the_node_that_claimed_before(place: impl Handles) -> Result<()> {
+/// A claim names the node that it takes the agent from: whoever claimed before through another handle, and nobody at
+/// the first claim and at those of one handle in a row. A store that knows no nodes never names one.
+pub async fn a_claim_names_the_node_that_it_takes_the_agent_from(place: impl Handles) -> Result<()> {
     let [one, other] = place.open_two().await?;
     let agent = new_root(&one, owner()).await?;
-    let mut holders = Vec::new();
-    for handle in [&one, &other, &one, &one] {
-        holders.push(claim(handle, agent.id).await?.holder);
+    let mut taken = Vec::new();
+    for handle in [&one, &one, &other, &one, &other] {
+        taken.push(claim(handle, agent.id).await?.taken_from);
     }
-    assert_eq!((holders[0], holders[1]), (None, holders[3]), "the first claim, and those of one handle");
-    assert_eq!(holders[1].is_some(), holders[2].is_some());
-    assert!(holders[1].is_none() || holders[1] != holders[2], "two handles are two nodes: {holders:?}");
+    assert_eq!(taken[..2], [None, None], "the first claim, and the next one of the same handle");
+    assert_eq!(taken[2], taken[4], "they name the same node");
+    assert_eq!(taken[2].is_some(), taken[3].is_some());
+    assert!(taken[2].is_none() || taken[2] != taken[3], "two handles are two nodes: {taken:?}");
     Ok(())
 }
 

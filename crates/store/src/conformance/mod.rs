@@ -98,7 +98,7 @@ macro_rules! conformance_of_handles {
             ];
             fencing: [
                 a_claim_counts_the_claims_since_the_last_commit,
-                a_claim_names_the_node_that_claimed_before,
+                a_claim_names_the_node_that_it_takes_the_agent_from,
                 claims_tell_the_time_of_one_clock_or_none,
             ];
             budgets: [

@@ -15,8 +15,8 @@ use std::{
 
 use async_trait::async_trait;
 use entourage_types::{
-    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, Owner, Post, PostId, Run, RunId,
-    Scope, ShownStatus, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
+    Agent, AgentId, Budget, BudgetId, Entity, EntityKind, Event, Item, NodeId, Owner, Post, PostId, Run,
+    RunId, Scope, ShownStatus, Step, StepKey, Time, UsageRow, Wakeup, WakeupId,
 };
 use tokio::sync::broadcast;
 
@@ -38,6 +38,7 @@ const HINTS: usize = 1024;
 #[derive(Debug, Clone)]
 pub struct MemoryStore {
     rows: Arc<Mutex<Rows>>,
+    node: NodeId,
     changed: broadcast::Sender<Arc<CommittedEvents>>,
     woken: broadcast::Sender<Arc<[Wakeup]>>,
 }
@@ -46,6 +47,7 @@ impl Default for MemoryStore {
     fn default() -> Self {
         Self {
             rows: Arc::default(),
+            node: NodeId::new(),
             changed: broadcast::Sender::new(HINTS),
             woken: broadcast::Sender::new(HINTS),
         }
@@ -335,7 +337,7 @@ impl Store for MemoryStore {
     }
 
     async fn claim(&self, agent: AgentId, from: u64) -> Result<Option<Claim>> {
-        Ok(self.rows().claim(agent, from))
+        Ok(self.rows().claim(agent, from, self.node))
     }
 
     async fn commit(&self, commit: Commit) -> Result<Committed> {

@@ -5,8 +5,8 @@ mod facts;
 use std::{collections::BTreeMap, iter};
 
 use entourage_types::{
-    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, Parent,
-    Post, Run, RunId, Scope, Status, Step, Wakeup, WakeupId,
+    Agent, AgentId, Amount, Budget, BudgetId, Entity, EntityKind, Event, HourlyUsage, Item, NewEvent, NodeId,
+    Parent, Post, Run, RunId, Scope, Status, Step, Wakeup, WakeupId,
 };
 
 use crate::{
@@ -29,9 +29,17 @@ pub(super) struct Rows {
     pub(super) events: BTreeMap<AgentId, Vec<Event>>,
     pub(super) budgets: BTreeMap<BudgetId, Budget>,
     reservations: BTreeMap<(BudgetId, AgentId), Amount>,
-    /// How often each agent was claimed since its last commit.
-    pub(super) claims: BTreeMap<AgentId, u64>,
+    pub(super) claims: BTreeMap<AgentId, Claims>,
     recent: RecentCommits,
+}
+
+/// The claims of an agent.
+#[derive(Debug, Default)]
+pub(super) struct Claims {
+    /// How many there were since its last commit.
+    unsettled: u64,
+    /// The node of the last one.
+    holder: Option<NodeId>,
 }
 
 /// The result, the events and the wake-ups of a commit.
@@ -140,13 +148,14 @@ impl Rows {
         wakeups
     }
 
-    pub(super) fn claim(&mut self, id: AgentId, from: u64) -> Option<Claim> {
+    pub(super) fn claim(&mut self, id: AgentId, from: u64, node: NodeId) -> Option<Claim> {
         let agent = self.agents.iter_mut().find(|agent| agent.id == id)?;
         agent.epoch = agent.epoch.next(0);
         let agent = agent.clone();
         let claims = self.claims.entry(id).or_default();
-        let unsettled = *claims;
-        *claims += 1;
+        let unsettled = claims.unsettled;
+        claims.unsettled += 1;
+        let taken_from = claims.holder.replace(node).filter(|holder| *holder != node);
         let last = self.runs.iter().rfind(|run| run.agent == id);
         let run = last.filter(|run| !run.status.is_terminal()).cloned();
         let wanted = |item: &&Item| item.session == agent.session && item.seq >= from;
@@ -159,7 +168,7 @@ impl Rows {
             agent,
             now: None,
             unsettled,
-            holder: None,
+            taken_from,
         })
     }
 
@@ -188,8 +197,8 @@ impl Rows {
             of_tree.push(event.clone());
             events.push(event);
         }
-        if let Some(agent) = &writer {
-            self.claims.remove(&agent.id);
+        if let Some(claims) = writer.as_ref().and_then(|agent| self.claims.get_mut(&agent.id)) {
+            claims.unsettled = 0;
         }
         let committed = Committed { inbox: writer.is_some_and(|agent| self.has_posts(agent.id)) };
         self.recent.put(commit.id, committed);

@@ -15,21 +15,22 @@ use super::{
     Session,
 };
 
-/// How long a user waits before the session checks whether a process works for the agent.
+/// How often the session checks, while a user waits, whether a process works for the agent.
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 impl Session {
-    /// Says so if no process works for the agent: until one starts, it cannot go on. This is a hint: errors are ignored.
-    pub(super) async fn say_where_no_process_works(&mut self) {
-        if self.is_caught_up
-            && let Ok(why) = self.backend.why(self.agent).await
-            && matches!(why.cause, Cause::Process)
-        {
+    /// Says so if no process works for the agent: until one starts, it cannot go on. Returns whether it did. This is a
+    /// hint: errors are ignored.
+    pub(super) async fn says_that_no_process_works(&mut self) -> bool {
+        let is_left = self.is_caught_up
+            && self.backend.why(self.agent).await.is_ok_and(|why| matches!(why.cause, Cause::Process));
+        if is_left {
             self.view.clear();
             out::note(
                 "no process works for agents: this goes on once one does; start it with `entourage serve`",
             );
         }
+        is_left
     }
 }
 

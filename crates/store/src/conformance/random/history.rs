@@ -117,7 +117,7 @@ impl<P: Backing> History<P> {
 fn uncounted(claim: Option<Claim>, raised: u64) -> Option<Claim> {
     claim.map(|mut claim| {
         claim.agent.epoch.number += raised;
-        Claim { now: None, unsettled: 0, holder: None, ..claim }
+        Claim { now: None, unsettled: 0, taken_from: None, ..claim }
     })
 }
 
