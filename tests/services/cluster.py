@@ -10,7 +10,9 @@ go on; all connections to the database are ended, its server crashes and is away
 an empty one takes its place, and a process that works leaves in order. Of all this it must hold: every run succeeds,
 each note was taken once, a watcher at the process that answers sees every event of its tree in order and the text as it
 comes, a deletion is over once it is answered, agents of a dead process go on within 15 seconds, with Restate within five,
-and `doctor` finds what is wrong, and nothing where nothing is.
+and `doctor` finds what is wrong, and nothing where nothing is. One of the two has a single connection to write with, and
+one to read. With Restate, a run that ends each process at which it works is ended in time; without, a backup that was
+made while agents worked is restored, and goes on.
 """
 
 import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse, urllib.request
@@ -40,9 +42,9 @@ def free_port():
 class Node(Server):
     """One of the processes."""
 
-    def __init__(self, name, role, at):
+    def __init__(self, name, role, at, **more):
         os.makedirs(f"{FOLDER}/data", exist_ok=True)
-        more = {"ENTOURAGE_STORE": STORE, "ENTOURAGE_CLUSTER__PROBES": "127.0.0.1:0"}
+        more |= {"ENTOURAGE_STORE": STORE, "ENTOURAGE_CLUSTER__PROBES": "127.0.0.1:0"}
         if INGRESS:
             port = free_port()
             more |= {
@@ -110,7 +112,9 @@ STORE = urllib.parse.urlparse(POSTGRES)._replace(path=f"/{DATABASE}").geturl()
 BALANCER = Balancer() if INGRESS else None
 at = provider()
 api = Node("api", "api", at)
-workers = [Node(f"worker{n}", "worker", at) for n in (1, 2)]
+# One of them has a single connection to write, and one to read.
+few = {"ENTOURAGE_STORE__CONNECTIONS": "2"}
+workers = [Node("worker1", "worker", at), Node("worker2", "worker", at, **few)]
 print(f"wake-ups are delivered by {'Restate' if INGRESS else 'the database'}")
 if INGRESS:
     found = wrong(api)
@@ -259,3 +263,29 @@ if INGRESS:
 left = sql("SELECT count(*) FROM nodes WHERE role <> 'api'", DATABASE)
 assert left == ("0" if crash.returncode == 0 else str(ended + 1)), left
 print("a command waited for a process, which did its run" if INGRESS else "a command without a server did its run, and left")
+if INGRESS:
+    sys.exit()
+
+# What a backup has, made while agents work, goes on from there: what was noted after it is noted again, and once.
+before = Node("before", "all", at)
+jobs = [f"kept {n}" for n in range(10)]
+agents = {begin(before, job) for job in jobs}
+kept = lambda node: sorted(note["title"] for note in node.every("/v1/notes") if note["title"].startswith("kept"))
+within(60, "work under way", lambda: len(kept(before)) > NOTES)
+dump = subprocess.run(["pg_dump", "-Fc", STORE], capture_output=True)
+assert dump.returncode == 0, dump.stderr
+noted = len(kept(before))
+within(60, "more of it", lambda: len(kept(before)) > noted + NOTES)
+before.child.kill()
+DATABASE += "_restored"
+sql(f"CREATE DATABASE {DATABASE}")
+STORE = urllib.parse.urlparse(POSTGRES)._replace(path=f"/{DATABASE}").geturl()
+restore = subprocess.run(["pg_restore", "--exit-on-error", "--no-owner", "-d", STORE], input=dump.stdout, capture_output=True)
+assert restore.returncode == 0, restore.stderr
+after = Node("after", "all", at)
+within(60, "every run of the backup succeeds", lambda: all_succeeded(after, agents))
+assert kept(after) == sorted(f"{job} {n}" for job in jobs for n in range(NOTES)), "notes of the backup are lost or doubled"
+found = wrong(after)
+assert not found, found
+after.stop()
+print(f"restored from a backup with {noted} notes or fewer of {len(jobs) * NOTES}; none lost or doubled")

@@ -124,9 +124,10 @@ pub(crate) fn of_postgres(error: &tokio_postgres::Error) -> Error {
     }
     match code.code() {
         "53100" => Error::DiskFull(said),
-        "53300" => {
-            unavailable("it takes no more connections: raise `max_connections`, or use smaller pools", &said)
-        }
+        "53300" => unavailable(
+            "it takes no more connections: raise its `max_connections`, or have each process make fewer (`store.connections`)",
+            &said,
+        ),
         "25006" => unavailable("it is read-only: it is a replica, or recovers", &said),
         "55P03" | "57014" => unavailable("another program holds what this one needs", &said),
         "53000" | "53200" | "53400" | "58000" | "58030" => {

@@ -44,7 +44,9 @@ fn shared_database(url: &SecretString, set: &settings::Store) -> Result<Arc<dyn 
         settings::Durability::Full => Durability::Full,
         settings::Durability::Normal => Durability::Normal,
     };
-    let opened = entourage_store_postgres::Settings { durability, ..Default::default() };
+    let writers = (set.connections / 2).max(1);
+    let readers = set.connections.saturating_sub(writers).max(1);
+    let opened = entourage_store_postgres::Settings { durability, writers, readers, ..Default::default() };
     let database = PostgresDatabase::new(url.expose_secret(), opened);
     Ok(Arc::new(database.map_err(|error| Error::Settings {
         place: "store.url, or the variable ENTOURAGE_STORE".to_owned(),

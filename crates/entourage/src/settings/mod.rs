@@ -204,6 +204,10 @@ pub struct Store {
     /// `ENTOURAGE_STORE`; without it, a file in the data directory, which one process has to itself.
     #[schemars(with = "Option<String>")]
     pub url: Option<SecretString>,
+    /// How many connections each process makes to a shared database at most, beside one for its sign of life: half
+    /// of them write, and half read, at least one each. Those of all processes and commands must be fewer than the
+    /// server's `max_connections`.
+    pub connections: usize,
     /// What a commit survives once it has returned.
     pub durability: Durability,
     /// Whether a database of an older version is migrated to this program's version when it is opened;
@@ -213,7 +217,7 @@ pub struct Store {
 
 impl Default for Store {
     fn default() -> Self {
-        Self { url: None, durability: Durability::default(), migrate: true }
+        Self { url: None, connections: 16, durability: Durability::default(), migrate: true }
     }
 }
 

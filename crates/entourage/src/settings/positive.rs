@@ -4,13 +4,14 @@ use super::Settings;
 
 /// The key of the first setting that must be greater than 0 and is not.
 pub(super) fn wrong(settings: &Settings) -> Option<String> {
-    let Settings { dispatch, documents, health, models, sessions, tools, .. } = settings;
+    let Settings { dispatch, documents, health, models, sessions, store, tools, .. } = settings;
     let mut greater = server(settings);
     let mut see = |key: String, is_greater: bool| greater.push((key, is_greater));
     see("dispatch.concurrency".into(), dispatch.concurrency > 0);
     see("dispatch.give_up_after".into(), dispatch.give_up_after > 0);
     see("documents.acts_at_once".into(), documents.acts_at_once > 0);
     see("sessions.idle_minutes".into(), sessions.idle_minutes > 0);
+    see("store.connections".into(), store.connections > 0);
     for (name, number) in health.numbers() {
         see(format!("health.{name}"), number > 0);
     }

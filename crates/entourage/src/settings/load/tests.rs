@@ -151,6 +151,7 @@ fn a_number_that_must_be_positive_is_refused_with_its_key() {
             "entourage.toml:2: `grace_seconds`: invalid value: integer, expected",
         ),
         ("[server]\nconnections = 0", "`server.connections` must be greater than 0"),
+        ("[store]\nconnections = 0", "`store.connections` must be greater than 0"),
         ("[server]\nstreams = 0", "`server.streams` must be greater than 0"),
         ("[server]\nbody_limit = 0", "`server.body_limit` must be greater than 0"),
         (
