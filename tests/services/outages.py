@@ -141,6 +141,6 @@ def held(provider):
         server.stop()
 
 
-at = provider()
+_, at = provider()
 for each in (full, read_only, held):
     each(at)

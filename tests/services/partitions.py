@@ -177,7 +177,7 @@ def all_succeeded():
 
 os.makedirs(f"{FOLDER}/data")
 ROUTER = machines()
-provider = f"from served import provider; import sys; print(provider({ADDRESS['model']!r}, 8000), flush=True); sys.stdin.read()"
+provider = f"from served import provider; import sys; print(provider({ADDRESS['model']!r}, 8000)[1], flush=True); sys.stdin.read()"
 model = subprocess.Popen([*inside("model"), sys.executable, "-c", provider], cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 MODEL = model.stdout.readline().strip()
 store, = started("postgres", "postgres.sh")

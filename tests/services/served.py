@@ -18,6 +18,7 @@ class Provider(http.server.BaseHTTPRequestHandler):
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         job = next(m for m in request["messages"] if m["role"] == "user")["content"].splitlines()[-1]
         if job == DEADLY:
+            self.server.deadly += 1
             time.sleep(600)
         taken = sum(m["role"] == "tool" for m in request["messages"])
         if taken < NOTES:
@@ -151,13 +152,16 @@ def within(seconds, what, test):
 class Providers(http.server.ThreadingHTTPServer):
     """Serves the provider to processes that may be killed."""
 
+    # How often it was asked for what it does not answer.
+    deadly = 0
+
     def handle_error(self, *whence):
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(*whence)
 
 
 def provider(host="127.0.0.1", port=0):
-    """Starts a provider, and returns its address."""
+    """Starts a provider, and returns it with its address."""
     server = Providers((host, port), Provider)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    return f"http://{host}:{server.server_port}"
+    return server, f"http://{host}:{server.server_port}"

@@ -18,7 +18,7 @@ use crate::{
 /// How often an activation begins again at once because what its commit expected has changed.
 const MOST_TRIES: u32 = 20;
 /// The pause before an agent is tried again while this node has lost its lease.
-const NO_LEASE: Duration = Duration::from_secs(1);
+pub(crate) const NO_LEASE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per
@@ -78,8 +78,7 @@ impl Engine {
                 Err(error) => return Err(error),
             };
             let Some(claimed) = self.claim(agent).await? else { return Ok(()) };
-            // What another node was at work on is resumed as what an earlier process was.
-            if !self.inner.restarts.is_taken_over(&claimed.0) {
+            if !self.finds_left_by_node(&claimed.0) {
                 break (alone, given_up, claimed);
             }
         };
@@ -100,12 +99,16 @@ impl Engine {
         }
         let mut run = Run::open(self, (claim, chain), by, entered).await?.alone(alone);
         let span = run.log_span();
+        let is_given_up = given_up.is_some();
         let closed = match given_up {
             Some(cause) => run.close(Err(Interrupt::failed(cause))).instrument(span).await,
             None => self.drive(&mut run).instrument(span).await,
         };
         if closed.is_ok() {
             let (agent, items, chain) = run.into_committed();
+            if is_given_up {
+                self.inner.restarts.forget(agent.id);
+            }
             self.inner.transcripts.put(&agent, items, chain);
         }
         match closed {

@@ -7,7 +7,7 @@
 //! process is recorded too, and does not count. No clock decides: it may be wrong after a restart.
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -43,17 +43,35 @@ pub(crate) struct Restarts {
     give_up_after: u32,
 }
 
-/// The agents that were at work when another process ended: those of earlier ones when this one began, and each
-/// that was taken from another node.
+/// The agents that were at work when another process ended.
 struct LeftAtWork {
-    /// The agents whose last end this process has counted.
+    /// The agents whose last end this process has counted, until their runs do something.
     counted: Mutex<HashSet<AgentId>>,
     /// The agents that were not resumed yet.
-    agents: Mutex<HashSet<AgentId>>,
+    agents: Mutex<HashMap<AgentId, LeftBy>>,
     /// Those of them that wait for a turn.
     in_line: Mutex<HashSet<AgentId>>,
     /// Those that the log has reported as left for a person.
     said: Mutex<HashSet<AgentId>>,
+}
+
+impl LeftAtWork {
+    /// Nothing of the agent is to be resumed any more.
+    fn forget(&self, agent: AgentId) {
+        locked(&self.agents).remove(&agent);
+        locked(&self.counted).remove(&agent);
+        locked(&self.in_line).remove(&agent);
+        locked(&self.said).remove(&agent);
+    }
+}
+
+/// Who left an agent at work.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LeftBy {
+    /// It was at work when this process began: at an earlier one, or at another node that may still be at it.
+    Anybody,
+    /// Another node, from which a claim took it and which is not there any more.
+    LostNode,
 }
 
 /// An agent that is being resumed. Unless `is_done` when dropped, it returns to the agents that were not
@@ -61,13 +79,14 @@ struct LeftAtWork {
 struct Resumed<'r> {
     left: &'r LeftAtWork,
     agent: AgentId,
+    by: LeftBy,
     is_done: bool,
 }
 
 impl Drop for Resumed<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            locked(&self.left.agents).insert(self.agent);
+            locked(&self.left.agents).insert(self.agent, self.by);
         }
     }
 }
@@ -133,31 +152,19 @@ impl Restarts {
     /// Returns an agent that an earlier process left at work, once; none for any other agent.
     async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Resumed<'_>>> {
         let init = async || {
-            // Where there are several nodes, the others' agents are at work now: a claim tells what was taken from whom.
-            let is_shared = store.nodes().is_some();
-            let agents = Mutex::new(if is_shared { HashSet::new() } else { at_work(store).await? });
+            let agents = Mutex::new(at_work(store).await?);
             let (counted, in_line, said) = (Mutex::default(), Mutex::default(), Mutex::default());
             Ok::<_, Error>(LeftAtWork { counted, agents, in_line, said })
         };
         let left = self.left.get_or_try_init(init).await?;
-        let is_left = locked(&left.agents).remove(&agent);
-        Ok(is_left.then(|| Resumed { left, agent, is_done: false }))
+        let by = locked(&left.agents).remove(&agent);
+        Ok(by.map(|by| Resumed { left, agent, by, is_done: false }))
     }
 
-    /// Whether another node was at work for the agent until this claim, which finds its run as a process leaves it that
-    /// ends. The next activation counts that.
-    pub(crate) fn is_taken_over(&self, Claim { agent, run, taken_from, .. }: &Claim) -> bool {
-        let is_at_work = run.as_ref().is_some_and(|run| run.status == Status::Running);
-        let Some(left) = self.left.get().filter(|_| is_at_work && taken_from.is_some()) else { return false };
-        locked(&left.counted).remove(&agent.id);
-        locked(&left.agents).insert(agent.id);
-        true
-    }
-
-    /// The agent's run has done something, which resets its count.
+    /// The agent's run has done something, or has ended.
     pub(crate) fn forget(&self, agent: AgentId) {
         if let Some(left) = self.left.get() {
-            locked(&left.counted).remove(&agent);
+            left.forget(agent);
         }
     }
 
@@ -172,14 +179,14 @@ impl Restarts {
 }
 
 /// Returns the agents that are recorded as running.
-async fn at_work(store: &dyn Store) -> Result<HashSet<AgentId>> {
-    let mut left = HashSet::new();
+async fn at_work(store: &dyn Store) -> Result<HashMap<AgentId, LeftBy>> {
+    let mut left = HashMap::new();
     let mut page = Page { limit: AGENTS, ..Page::default() };
     loop {
         let query =
             AgentQuery { status: Some(ShownStatus::Running), page: page.clone(), ..AgentQuery::default() };
         let agents = store.agents(&Scope::All, query).await?;
-        left.extend(agents.iter().map(|agent| agent.id));
+        left.extend(agents.iter().map(|agent| (agent.id, LeftBy::Anybody)));
         match agents.last() {
             Some(last) if agents.len() == AGENTS as usize => page.after = Some(last.id.to_string()),
             _ => return Ok(left),
@@ -201,7 +208,29 @@ impl Engine {
         let came = self.count_restart(&taken, entered).await;
         // In any other case, also if the store fails or this is cancelled, the agent is looked at again.
         taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(_)));
+        if taken.is_done {
+            locked(&taken.left.in_line).remove(&id);
+        }
         came
+    }
+
+    /// Whether this claim took a run from another node that is not there any more: it is resumed as what an earlier
+    /// process left, with the next activation.
+    pub(crate) fn finds_left_by_node(&self, claim: &Claim) -> bool {
+        let is_at_work = claim.run.as_ref().is_some_and(|run| run.status == Status::Running);
+        let Some(left) = self.inner.restarts.left.get().filter(|_| is_at_work && self.is_lost(claim)) else {
+            return false;
+        };
+        let id = claim.agent.id;
+        locked(&left.counted).remove(&id);
+        locked(&left.agents).insert(id, LeftBy::LostNode);
+        true
+    }
+
+    /// Whether the agent was taken from another node that is not there any more. One that is there has handed it over, is
+    /// frozen, or was cut off from what delivers: nothing has ended.
+    fn is_lost(&self, claim: &Claim) -> bool {
+        claim.taken_from.is_some_and(|node| !self.inner.signals.hears(node))
     }
 
     /// How often in a row processes ended during a run with these steps, if even ending it ended one: then it is
@@ -223,6 +252,14 @@ impl Engine {
         }
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(ResumeDecision::GoOn(None)) };
+        let is_lost = self.is_lost(&claim);
+        if is_lost {
+            locked(&left.counted).remove(&id);
+        }
+        // Where there are several nodes, it may have been at work at another one when this process began.
+        if !is_lost && taken.by == LeftBy::Anybody && store.nodes().is_some() {
+            return Ok(ResumeDecision::GoOn(None));
+        }
         let Claim { agent, run: Some(run), steps, inbox, .. } = claim else {
             return Ok(ResumeDecision::GoOn(None));
         };
@@ -324,7 +361,7 @@ pub(crate) fn ended_in_order(run: &Run, now: Time) -> Write {
     Write::Step(step_of(run.id, StepKey::ProcessEnded, 1, now))
 }
 
-/// Returns the write that resets the count of a run, which has done something.
-pub(crate) fn has_worked(run: &Run, now: Time) -> Write {
-    Write::Step(step_of(run.id, StepKey::Restart, 0, now))
+/// Returns the write that resets what is recorded of the ends of a run's processes under this key: it has done something.
+pub(crate) fn has_worked(run: &Run, key: StepKey, now: Time) -> Write {
+    Write::Step(step_of(run.id, key, 0, now))
 }

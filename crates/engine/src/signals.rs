@@ -62,6 +62,11 @@ pub trait Signals: Send + Sync + 'static {
         None
     }
 
+    /// Whether another node is there: this one hears it now. One that was killed is not, once its connections are closed.
+    fn hears(&self, _node: NodeId) -> bool {
+        false
+    }
+
     /// Whether a subscriber at another node follows the tree: only then pieces are sent.
     fn is_followed(&self, root: AgentId) -> bool;
 

@@ -351,6 +351,10 @@ impl Signals for Mesh {
         self.inner.members.home(agent)
     }
 
+    fn hears(&self, node: NodeId) -> bool {
+        locked(&self.inner.peers).get(&node).is_some_and(|peer| peer.is_up())
+    }
+
     fn is_followed(&self, root: AgentId) -> bool {
         locked(&self.inner.peers).values().any(|peer| peer.is_following(root))
     }

@@ -96,7 +96,7 @@ impl<'n> Sweeper<'n> {
         self.sweep(store, clock).await?;
         loop {
             tokio::select! {
-                () = clock.sleep_until(clock.now() + self.pause(clock.now())) => {}
+                () = clock.sleep(self.pause(clock.now())) => {}
                 () = self.behind.notified() => {}
             }
             if let Err(error) = self.sweep(store, clock).await {
@@ -111,7 +111,7 @@ impl<'n> Sweeper<'n> {
         loop {
             let page = store.due(now + SOON, after, PAGE).await?;
             for wakeup in &page {
-                let since = self.seen.get(&wakeup.id).copied().unwrap_or(now).max(wakeup.due);
+                let since = self.seen.get(&wakeup.id).copied().unwrap_or(now).min(now).max(wakeup.due);
                 seen.insert(wakeup.id, since);
                 agents.insert(wakeup.agent);
                 if self.deliveries.has(wakeup.agent) {

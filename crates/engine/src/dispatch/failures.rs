@@ -12,7 +12,9 @@ use super::Outage;
 use crate::{Error, Result};
 
 /// Between attempts at an agent that fails for a cause of its own.
-const FAILING: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(64));
+const FAILING: Backoff = Backoff::new(Duration::from_millis(500), LONGEST_PAUSE);
+/// The longest pause between attempts at an agent.
+const LONGEST_PAUSE: Duration = Duration::from_secs(64);
 /// Between attempts while the store cannot be used.
 const UNAVAILABLE: Backoff = Backoff::new(Duration::from_millis(500), LONGEST);
 /// The longest pause while the store cannot be used.
@@ -86,10 +88,11 @@ impl Failures {
         self.quarantined.contains(&agent)
     }
 
-    /// Until when the agent is not tried again, if it failed.
+    /// Until when the agent is not tried again, if it failed; at most for the longest of all pauses, whatever the
+    /// clock said when it failed.
     #[must_use]
-    pub fn put_off_until(&self, agent: AgentId) -> Option<Time> {
-        self.agents.get(&agent)?.until
+    pub fn put_off_until(&self, agent: AgentId, now: Time) -> Option<Time> {
+        self.agents.get(&agent)?.until.filter(|until| until.since(now) <= LONGEST_PAUSE)
     }
 
     /// Forgets the failures of all other agents: their activations succeed, if at another node.

@@ -12,7 +12,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Advance, Dispatcher, Settings, embedded::deliver, wakeups::WakeupWork};
 use crate::{
-    Clock, Result, Signals,
+    Clock, Error, Result, Signals,
+    advance::NO_LEASE,
     due::{Hints, Worker},
 };
 
@@ -156,6 +157,10 @@ impl Share {
         activation: impl Future<Output = Result<()>>,
     ) -> Result<()> {
         let agent = wakeup.agent;
+        // What a node takes that is none at the moment, it would keep from the others.
+        if !self.signals.holds_lease() {
+            return Err(Error::NotYet { agent, after: NO_LEASE });
+        }
         if let Some(Held { by, .. }) = self.nodes.take(&[agent]).await?.pop() {
             self.signals.hand_over(by, wakeup);
             return Ok(());

@@ -48,8 +48,8 @@ impl Work for WakeupWork {
         let wakeups = page.into_iter().filter(|wakeup| !self.failures.is_left_alone(wakeup.agent));
         let due = wakeups.map(|wakeup| {
             // Wake-ups of an agent that failed keep their delay, however often they are read.
-            let until = self.failures.put_off_until(wakeup.agent);
-            let due = until.map_or(wakeup.due, |until| until.max(wakeup.due));
+            let put_off = self.failures.put_off_until(wakeup.agent, until);
+            let due = put_off.map_or(wakeup.due, |put_off| put_off.max(wakeup.due));
             let due = self
                 .share
                 .as_ref()

@@ -1,6 +1,6 @@
 //! The loop of a worker: reads, starts and waits, until it is stopped.
 
-use std::{any::Any, panic::AssertUnwindSafe, sync::Arc};
+use std::{any::Any, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
 use entourage_store::Error as StoreError;
 use entourage_types::Time;
@@ -15,7 +15,7 @@ use super::{
     Hints, Next, Work,
     queue::{Queue, Trigger},
 };
-use crate::{Clock, Error, Result};
+use crate::{Clock, Error, Result, Tick};
 
 /// The worker reads another page when fewer keys than this can be started.
 const LOW: usize = 250;
@@ -36,6 +36,8 @@ pub(crate) struct Worker<W: Work> {
     more: bool,
     /// Once `more` is false, all that is due up to this time is in memory.
     horizon: Time,
+    /// When it is read again, whatever the machine's clock says by then: one that was ahead has set the horizon too far.
+    read_again: Tick,
 }
 
 impl<W: Work> Worker<W> {
@@ -43,8 +45,9 @@ impl<W: Work> Worker<W> {
     /// on.
     pub(crate) fn new(work: W, hints: impl Into<Hints<W::Hint>>, clock: Arc<dyn Clock>) -> Self {
         let (queue, horizon) = (Queue::new(work.limits()), clock.now() + work.horizon());
+        let read_again = clock.tick() + work.horizon();
         let tasks = JoinSet::new();
-        Self { work, hints: hints.into(), clock, queue, tasks, cursor: None, more: true, horizon }
+        Self { work, hints: hints.into(), clock, queue, tasks, cursor: None, more: true, horizon, read_again }
     }
 
     /// Works until it is stopped. Returns the work in progress, which ends if that is dropped.
@@ -54,7 +57,7 @@ impl<W: Work> Worker<W> {
             self.take_hints();
             self.fill(stop).await;
             self.work.measure(self.queue.in_progress(), self.queue.ready());
-            let next = self.queue.next_due().map_or(self.horizon, |due| due.min(self.horizon));
+            let pause = self.pause();
             tokio::select! {
                 Some(ended) = self.tasks.join_next() => {
                     self.ended(ended.ok());
@@ -67,8 +70,8 @@ impl<W: Work> Worker<W> {
                     Err(RecvError::Lagged(_)) => self.restart_scan(),
                     Err(RecvError::Closed) => break,
                 },
-                () = self.clock.sleep_until(next) => {
-                    if self.horizon <= self.clock.now() {
+                () = self.clock.sleep(pause) => {
+                    if self.horizon <= self.clock.now() || self.read_again <= self.clock.tick() {
                         self.restart_scan();
                     }
                 }
@@ -125,7 +128,8 @@ impl<W: Work> Worker<W> {
             };
             if let Err(error) = looked {
                 let now = self.clock.now();
-                self.horizon = now + self.work.unread(&error, now);
+                let pause = self.work.unread(&error, now);
+                self.look_after(pause);
                 // What follows is read with the rest, at the horizon.
                 self.more = false;
                 return;
@@ -136,10 +140,21 @@ impl<W: Work> Worker<W> {
 
     /// Has what is due read from the beginning, with a later horizon.
     fn restart_scan(&mut self) {
-        self.horizon = self.clock.now() + self.work.horizon();
+        self.look_after(self.work.horizon());
         self.cursor = None;
         self.more = true;
         self.queue.clear_delayed();
+    }
+
+    /// How long nothing is due here.
+    fn pause(&self) -> Duration {
+        let next = self.queue.next_due().map_or(self.horizon, |due| due.min(self.horizon));
+        next.since(self.clock.now()).min(self.read_again.since(self.clock.tick()))
+    }
+
+    fn look_after(&mut self, pause: Duration) {
+        self.horizon = self.clock.now() + pause;
+        self.read_again = self.clock.tick() + pause;
     }
 
     /// Takes note of all hints that have come, before anything is started: a lane that is new must not wait for the

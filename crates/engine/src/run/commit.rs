@@ -39,10 +39,13 @@ impl Run<'_> {
         if counts {
             commit.push(Write::Run(self.record.clone()));
         }
-        let resets = self.steps.get(&StepKey::Restart).is_some_and(|counted| counted.attempt > 0)
-            && commit.writes.iter().any(|write| self.is_work(write));
+        let is_recorded = |key: &StepKey| self.steps.get(key).is_some_and(|step| step.attempt > 0);
+        let recorded: Vec<_> =
+            [StepKey::Restart, StepKey::ProcessEnded].into_iter().filter(is_recorded).collect();
+        let resets = !recorded.is_empty() && commit.writes.iter().any(|write| self.is_work(write));
         if resets {
-            commit.push(has_worked(&self.record, commit.at));
+            let at = commit.at;
+            commit.writes.extend(recorded.into_iter().map(|key| has_worked(&self.record, key, at)));
         }
         let steps: Vec<Step> = commit
             .writes

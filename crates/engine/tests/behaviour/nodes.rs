@@ -16,10 +16,10 @@ use entourage_engine::{
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
-use entourage_store::{Claim, Layered, MemoryStore, Store, StoreLayer};
+use entourage_store::{Claim, Layered, MemoryNodes, MemoryStore, Store, StoreLayer};
 use entourage_testkit::{FakeClock, HeldModel};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{Action, Agent, AgentId, EventBody, Owner, Status, Usage};
+use entourage_types::{Action, Agent, AgentId, EventBody, NodeId, Owner, Status, Usage};
 use futures::FutureExt as _;
 use serde_json::json;
 use tokio::{sync::Barrier, task::JoinHandle};
@@ -35,6 +35,7 @@ struct Link {
     followed: Mutex<HashSet<AgentId>>,
     pieces_sent: AtomicUsize,
     is_without_lease: AtomicBool,
+    hears_other: AtomicBool,
     /// Where the first cuts of both nodes wait for each other.
     meeting: OnceLock<Arc<Barrier>>,
     has_met: AtomicBool,
@@ -75,12 +76,25 @@ impl Signals for Link {
         self.other().evict_local(agent).await;
     }
 
+    fn hears(&self, _: NodeId) -> bool {
+        self.hears_other.load(Ordering::SeqCst)
+    }
+
     fn holds_lease(&self) -> bool {
         !self.is_without_lease.load(Ordering::SeqCst)
     }
 
     fn poll_interval(&self) -> Option<Duration> {
         Some(Duration::from_secs(1))
+    }
+}
+
+/// Has a store know its nodes.
+struct Shared(MemoryNodes);
+
+impl StoreLayer for Shared {
+    fn nodes(&self, _: &dyn Store) -> Option<Arc<dyn entourage_store::Nodes>> {
+        Some(Arc::new(self.0.clone()))
     }
 }
 
@@ -101,8 +115,11 @@ impl Nodes {
     /// The clock of `there` is this many seconds ahead of that of `here`.
     fn apart(model: impl Model, tools: Toolbox, seconds: i64) -> Self {
         let (rows, clock, model) = (MemoryStore::default(), FakeClock::default(), Arc::new(model));
+        let its_clock = clock.clone();
+        let nodes = MemoryNodes::new(rows.clone(), move || its_clock.now());
         let node = |link: &Arc<Link>, ahead| {
-            let store: Arc<dyn Store> = Arc::new(rows.handle());
+            let (own, layer) = (Arc::new(rows.handle()), Shared(nodes.another()));
+            let store: Arc<dyn Store> = Arc::new(Layered::new(own, layer));
             let builder = Engine::builder(store, Arc::clone(&model) as Arc<dyn Model>);
             let builder = builder
                 .kinds(one_kind(|_| {}))
@@ -292,6 +309,24 @@ async fn a_run_that_ends_each_node_at_which_it_works_is_ended() {
     let run = client.runs(agent, Default::default()).await.unwrap().remove(0);
     let cause = "the process ended during this work, 5 times in a row, without progress in between";
     assert_eq!(run.error.as_deref(), Some(cause));
+}
+
+/// As where what delivers has lost its connection to one of them, or one lost its lease for a moment.
+#[tokio::test]
+async fn a_run_that_moves_between_nodes_that_are_there_is_not_counted() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Said at last.")]));
+    let nodes = Nodes::new(model.clone(), Toolbox::new());
+    nodes.link.hears_other.store(true, Ordering::SeqCst);
+    nodes.far_link.hears_other.store(true, Ordering::SeqCst);
+    let new = NewAgent { message: Some("Take your time.".into()), ..NewAgent::default() };
+    let client = nodes.there.client(Owner::local());
+    let agent = client.create(new, None).await.unwrap().id;
+    for node in [&nodes.here, &nodes.there].into_iter().cycle().take(9) {
+        ends_at_work(node, agent, &model).await;
+    }
+    model.let_go(1);
+    within("it goes on", nodes.there.advance(agent)).await.unwrap();
+    assert_eq!(client.agent(agent).await.unwrap().status, Status::Succeeded);
 }
 
 #[tokio::test]

@@ -49,6 +49,38 @@ impl Clock for TestClock {
     }
 }
 
+/// A clock that is an hour ahead until the first sleep, in which it is put right, and a row comes of which no hint tells.
+struct PutRight {
+    ticks: AtomicI64,
+    ahead: AtomicI64,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[async_trait]
+impl Clock for PutRight {
+    fn now(&self) -> Time {
+        Time::from_micros(self.ticks.load(Ordering::SeqCst) + self.ahead.load(Ordering::SeqCst))
+    }
+
+    async fn sleep_until(&self, until: Time) {
+        self.sleep(until.since(self.now())).await;
+    }
+
+    fn tick(&self) -> Tick {
+        Tick::from_micros(self.ticks.load(Ordering::SeqCst).try_into().unwrap())
+    }
+
+    async fn sleep(&self, span: Duration) {
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        if self.ahead.swap(0, Ordering::SeqCst) != 0 {
+            self.seen.lock().unwrap().rows.insert(2, ("lane", at(10)));
+        }
+        self.ticks.fetch_add(span.as_micros().try_into().unwrap(), Ordering::SeqCst);
+    }
+}
+
 /// How one piece of work goes.
 enum Does {
     /// Removes its row.
@@ -397,4 +429,14 @@ async fn draining_works_on_what_is_due_until_it_is_done_put_off_or_out_of_time()
     let hangs = Rows::new([(1, "lane", 0)], move |_, _| Does::Wait(Arc::clone(&never)));
     let (_tell, hints) = broadcast::channel(1);
     Worker::new(hangs, hints, Arc::new(TestClock::default())).drain(at(30)).await;
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_keeps_nothing_from_being_read() {
+    let rows = Rows::new([(1, "lane", 3_700)], |_, _| Does::Finish);
+    let (seen, stop) = (Arc::clone(&rows.seen), rows.stop.clone());
+    let clock = PutRight { ticks: 0.into(), ahead: 3_600_000_000.into(), seen: Arc::clone(&seen) };
+    let (_tell, hints) = broadcast::channel(1);
+    Worker::new(rows, hints, Arc::new(clock)).run(&stop).await;
+    assert_eq!(seen.lock().unwrap().tried, [(2, at(60)), (1, at(3_700))]);
 }

@@ -22,8 +22,14 @@ impl Session {
     /// Says so if no process works for the agent: until one starts, it cannot go on. Returns whether it did. This is a
     /// hint: errors are ignored.
     pub(super) async fn says_that_no_process_works(&mut self) -> bool {
-        let is_left = self.is_caught_up
-            && self.backend.why(self.agent).await.is_ok_and(|why| matches!(why.cause, Cause::Process));
+        // Whoever is asked, and whoever has nothing to wait for, need not be told.
+        if !self.is_caught_up || self.rested || self.asking.is_some() {
+            return false;
+        }
+        let is_left = tokio::select! {
+            why = self.backend.why(self.agent) => why.is_ok_and(|why| matches!(why.cause, Cause::Process)),
+            () = self.interrupt.cancelled() => false,
+        };
         if is_left {
             self.view.clear();
             out::note(
