@@ -176,6 +176,11 @@ if INGRESS:
 beside = api.command("run", "beside", "--files", FOLDER, data=f"{FOLDER}/beside")
 assert beside.returncode == 2 and "--files has no effect" in beside.stderr, (beside.returncode, beside.stderr)
 
+# Commands find one process in a data directory.
+second = api.command("serve", "--role", "api", "--bind", "127.0.0.1:0")
+assert second.returncode == 1 and "need one each" in second.stderr, (second.returncode, second.stderr)
+assert api.command("agents").returncode == 0
+
 # Runs go on while processes die, freeze and leave.
 agents = {watched}
 

@@ -1,7 +1,5 @@
 //! One activation: claim the agent, run its program, stop or sleep.
 
-use std::time::Duration;
-
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, Agent, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
 use tracing::Instrument;
@@ -13,12 +11,11 @@ use crate::{
     prompt::Chain,
     restart::ResumeDecision,
     run::{Neglect, Run, session},
+    signals::NO_LEASE,
 };
 
 /// How often an activation begins again at once because what its commit expected has changed.
 const MOST_TRIES: u32 = 20;
-/// The pause before an agent is tried again while this node has lost its lease.
-pub(crate) const NO_LEASE: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per

@@ -19,6 +19,8 @@ pub struct DeliveryHint {
     pub id: DeliveryId,
 }
 
+/// The pause before an agent is tried again while this node has lost its lease.
+pub(crate) const NO_LEASE: Duration = Duration::from_secs(1);
 /// How long an agent is left alone at a node that another one has evicted from it.
 const EVICTED: Duration = Duration::from_secs(5);
 

@@ -1,10 +1,14 @@
 //! Connections: the address of a database, its certificates, and pools.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::PathBuf,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use deadpool_postgres::{
-    Client, Hook, Manager, ManagerConfig, Object, Pool, PoolConfig, QueueMode, RecyclingMethod, Runtime,
-    Timeouts,
+    Client, Hook, Manager, ManagerConfig, Object, Pool, PoolConfig, PoolError, QueueMode, RecyclingMethod,
+    Runtime, Timeouts,
 };
 use entourage_store::{Error, Result};
 use rustls::{
@@ -14,6 +18,7 @@ use rustls::{
 use tokio_postgres::{
     Row,
     config::{Host, SslMode},
+    error::SqlState,
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 use url::Url;
@@ -21,9 +26,29 @@ use url::Url;
 use crate::{AGAIN, fault, settings::Settings, statement::Statement};
 
 /// How long a server may stay silent that has something to acknowledge.
-const SILENT: std::time::Duration = std::time::Duration::from_secs(10);
+const SILENT: Duration = Duration::from_secs(10);
 /// The name under which the server lists the connections.
 const NAME: &str = "entourage";
+
+/// The pause before a pool looks again for a connection, while its server takes no more.
+const FULL: Duration = Duration::from_millis(20);
+
+/// A connection of a pool. One whose server takes no more waits for those that it has, as one that has all it may have.
+pub(crate) async fn connection(pool: &Pool) -> std::result::Result<Client, PoolError> {
+    let end = Instant::now() + pool.timeouts().wait.unwrap_or_default();
+    loop {
+        match pool.get().await {
+            Err(PoolError::Backend(error))
+                if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
+                    && pool.status().size > 0
+                    && Instant::now() < end =>
+            {
+                tokio::time::sleep(FULL).await;
+            }
+            found => return found,
+        }
+    }
+}
 
 /// Does something on a connection of a pool, which may be done twice: on another one if the connection is lost.
 pub(crate) async fn on<T, W: Future<Output = fault::Result<T>>>(
@@ -32,7 +57,7 @@ pub(crate) async fn on<T, W: Future<Output = fault::Result<T>>>(
 ) -> fault::Result<T> {
     let mut tries = 0;
     loop {
-        let client = Arc::new(pool.get().await?);
+        let client = Arc::new(connection(pool).await?);
         match work(Arc::clone(&client)).await {
             Err(fault) if fault.is_lost() && tries < AGAIN => {
                 tries += 1;

@@ -56,6 +56,8 @@ impl PostgresDatabase {
         };
         drop(client);
         self.check(contents)?;
+        // Each pool has one from now on, however many the server takes later.
+        drop(store.shared.readers.get().await.map_err(Fault::from)?);
         Ok(store)
     }
 

@@ -8,6 +8,7 @@ use entourage_types::AgentId;
 
 use crate::{
     apply::{self, Applied},
+    connect::connection,
     facts::Known,
     fault::{Fault, Missing, Result},
     hints::{Hints, Place},
@@ -70,7 +71,7 @@ impl Drop for Transaction {
 
 /// Tries a commit once.
 pub(crate) async fn attempt(pool: &Pool, hints: &Hints, commit: &Commit, durability: Durability) -> Outcome {
-    let client = match pool.get().await {
+    let client = match connection(pool).await {
         Ok(client) => client,
         Err(error) => return Outcome::Failed(error.into()),
     };

@@ -13,8 +13,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Advance, Dispatcher, Settings, embedded::deliver, wakeups::WakeupWork};
 use crate::{
     Clock, Error, Result, Signals,
-    advance::NO_LEASE,
     due::{Hints, Worker},
+    signals::NO_LEASE,
 };
 
 /// The dispatcher of a node that shares its store.

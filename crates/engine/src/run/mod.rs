@@ -145,9 +145,15 @@ impl<'e> Run<'e> {
             return self.engine.check_kind(&self.kind).map_err(Interrupt::failed);
         }
         let (name, known) = (&self.agent.kind, self.engine.kinds().names());
+        // It may be there where the agent was created.
+        let (gone, mend) = match self.engine.store().nodes() {
+            Some(_) => {
+                ("is unknown to the process at which this agent was to work", "Give each process the file")
+            }
+            None => ("no longer exists", "Restore its file"),
+        };
         Err(Interrupt::failed(format!(
-            "the kind `{name}` no longer exists; there are: {known}. Restore its file and write to the agent \
-             again"
+            "the kind `{name}` {gone}; there are: {known}. {mend} and write to the agent again"
         )))
     }
 

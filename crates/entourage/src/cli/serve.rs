@@ -80,6 +80,7 @@ impl Serve {
         if !settings.cluster.role.answers() {
             return only_work(globals, &settings, entourage, &shutdown).await;
         }
+        Running::refuse_beside_another(&settings.data).await?;
         let listener = entourage_server::bind(server.bind).await?;
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
         let mut running = Running::here(address);

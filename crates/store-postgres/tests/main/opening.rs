@@ -1,5 +1,7 @@
 //! Opening: who creates the tables, and what is refused.
 
+use std::sync::Arc;
+
 use entourage_store::{Commit, Database, Error, Store, Write, database::Migrated};
 use entourage_store_postgres::{PostgresDatabase, Settings, VERSION};
 use entourage_types::Scope;
@@ -23,6 +25,26 @@ async fn two_starters_create_the_tables_once() {
     assert!(database(&scratch).is_begun().await.unwrap());
     let migrations = scratch.number("SELECT count(*) FROM entourage_schema").await;
     assert_eq!(u32::try_from(migrations), Ok(VERSION));
+}
+
+/// A server that takes no more connections is worked with by those that there are: reads and commits wait for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_gets_no_more_connections_works_with_those_that_there_are() {
+    let Some(scratch) = Scratch::new() else { return };
+    let url = scratch.limited(3).await;
+    let store = Arc::new(PostgresDatabase::new(&url, Settings::default()).unwrap().connect().await.unwrap());
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..40 {
+        let store = Arc::clone(&store);
+        tasks.spawn(async move {
+            let agent = root();
+            store.commit(Commit::new(NOW).write(Write::NewAgent(agent.clone()))).await?;
+            store.agent(&Scope::All, agent.id).await
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        assert!(done.unwrap().unwrap().is_some());
+    }
 }
 
 /// A migration returns the versions before and after it, and changes nothing that is up to date.

@@ -94,6 +94,19 @@ impl Scratch {
         url.into()
     }
 
+    /// Makes it that of a role which may have this many connections. Returns the URL for that role.
+    pub(crate) async fn limited(&self, connections: u32) -> String {
+        let role = format!("{}_few", self.name);
+        let made = [
+            format!("CREATE ROLE {role} LOGIN CONNECTION LIMIT {connections}"),
+            format!("ALTER DATABASE {} OWNER TO {role}", self.name),
+        ];
+        run(&self.server, &made).await;
+        let mut url = url::Url::parse(&self.url()).unwrap();
+        url.set_username(&role).unwrap();
+        url.into()
+    }
+
     /// The address of the server.
     pub(crate) fn server(&self) -> (String, u16) {
         let url = url::Url::parse(&self.server).unwrap();
@@ -128,7 +141,10 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let drop = [format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name)];
+        let drop = [
+            format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name),
+            format!("DROP ROLE IF EXISTS {}_few", self.name),
+        ];
         apart(run(&self.server, &drop));
     }
 }

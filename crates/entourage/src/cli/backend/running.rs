@@ -104,6 +104,21 @@ impl Running {
         is_alive(self.pid) || Self::announced(&self.data).is_some_and(is_next)
     }
 
+    /// Refuses to serve with a data directory with which another process serves: commands would find one of them, and
+    /// none once the other one ends. A file of a database refuses that by itself.
+    ///
+    /// # Errors
+    /// If there is such a process.
+    pub(crate) async fn refuse_beside_another(data: &Path) -> Result<()> {
+        let other = Self::find(data, true).await.filter(|other| other.pid != std::process::id());
+        let Some(Self { pid, url, .. }) = other.filter(Self::is_server) else { return Ok(()) };
+        Err(Failure::failed(format!(
+            "another process (pid {pid}, {url}) serves with the data directory {}: processes that share a database \
+             need one each. Give this one its own with --data",
+            data.display()
+        )))
+    }
+
     /// Announces this process to other commands until the returned sign is dropped.
     pub(crate) fn announce(&self, data: &Path) -> Result<Sign> {
         let sign = Sign { path: data.join(FILE) };
@@ -225,8 +240,11 @@ impl Sign {
 
 impl Drop for Sign {
     fn drop(&mut self) {
-        // A file that stays behind names a process that has ended.
-        let _ = fs::remove_file(&self.path);
+        // A file that stays behind names a process that has ended; another one may have announced itself since.
+        let announced = self.path.parent().and_then(Running::announced);
+        if announced.is_none_or(|running| running.pid == std::process::id()) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
