@@ -1,8 +1,10 @@
-//! Resumes runs after the process that worked on them ended, at this node or at another one. A run that ends its process each time, by what
-//! it reads or by the memory it takes, must not do so forever: no other agent would make progress either.
+//! Resumes runs after the process that worked on them ended, at this node or at another one. A run that ends its
+//! process each time, by what it reads or by the memory it takes, must not do so forever: no other agent would make
+//! progress either.
 //!
 //! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
-//! with the process. It is recorded before the run's transcript is read, which may be what ends the process.
+//! with the process. A process that starts records it before the run's transcript is read, which may be what ends
+//! processes; one that takes the run from a lost node, before anything is done with what was read.
 //! The first item or step that the run writes afterwards resets it, in the same commit. A clean end of the
 //! process is recorded too, and does not count. No clock decides: it may be wrong after a restart.
 
@@ -205,7 +207,7 @@ impl Engine {
         let Some(mut taken) = restarts.take(&**self.store(), id).await? else {
             return Ok(ResumeDecision::GoOn(None));
         };
-        let came = self.count_restart(&taken, entered).await;
+        let came = self.count_restart(&mut taken, entered).await;
         // In any other case, also if the store fails or this is cancelled, the agent is looked at again.
         taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(_)));
         if taken.is_done {
@@ -240,7 +242,11 @@ impl Engine {
         (ends > self.inner.restarts.give_up_after && !is_to_end(inbox)).then_some(ends)
     }
 
-    async fn count_restart(&self, taken: &Resumed<'_>, entered: &ActivationGuard) -> Result<ResumeDecision> {
+    async fn count_restart(
+        &self,
+        taken: &mut Resumed<'_>,
+        entered: &ActivationGuard,
+    ) -> Result<ResumeDecision> {
         let (id, left) = (taken.agent, taken.left);
         // An agent that waits for a turn need not be read again before a place to wait is free.
         let store = self.store();
@@ -252,12 +258,13 @@ impl Engine {
         }
         // Without the transcript.
         let Some(claim) = store.claim(id, u64::MAX).await? else { return Ok(ResumeDecision::GoOn(None)) };
-        let is_lost = self.is_lost(&claim);
-        if is_lost {
+        if self.is_lost(&claim) {
+            // The next claim finds this node, which may have to look again.
+            taken.by = LeftBy::LostNode;
             locked(&left.counted).remove(&id);
         }
         // Where there are several nodes, it may have been at work at another one when this process began.
-        if !is_lost && taken.by == LeftBy::Anybody && store.nodes().is_some() {
+        if taken.by == LeftBy::Anybody && store.nodes().is_some() {
             return Ok(ResumeDecision::GoOn(None));
         }
         let Claim { agent, run: Some(run), steps, inbox, .. } = claim else {

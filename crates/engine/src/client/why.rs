@@ -67,7 +67,8 @@ impl Client {
             });
         }
         if agent.status == Status::Running && self.engine.works_elsewhere(agent.id) {
-            return alone(Cause::Work);
+            let left = self.left_open(agent, run.as_ref()).await?;
+            return alone(left.unwrap_or(Cause::Work));
         }
         if let Some(short) = self.over_budget(agent, run.as_ref()).await? {
             return Ok((short.0, short.1, None));

@@ -89,12 +89,26 @@ impl Signals for Link {
     }
 }
 
-/// Has a store know its nodes.
-struct Shared(MemoryNodes);
+/// Has a store know its nodes, and notes from where on its claims read.
+struct Shared {
+    nodes: MemoryNodes,
+    claims: Arc<Mutex<Vec<u64>>>,
+}
 
+#[async_trait]
 impl StoreLayer for Shared {
     fn nodes(&self, _: &dyn Store) -> Option<Arc<dyn entourage_store::Nodes>> {
-        Some(Arc::new(self.0.clone()))
+        Some(Arc::new(self.nodes.clone()))
+    }
+
+    async fn claim(
+        &self,
+        store: &Arc<dyn Store>,
+        agent: AgentId,
+        from: u64,
+    ) -> entourage_store::Result<Option<Claim>> {
+        self.claims.lock().unwrap().push(from);
+        store.claim(agent, from).await
     }
 }
 
@@ -118,7 +132,8 @@ impl Nodes {
         let its_clock = clock.clone();
         let nodes = MemoryNodes::new(rows.clone(), move || its_clock.now());
         let node = |link: &Arc<Link>, ahead| {
-            let (own, layer) = (Arc::new(rows.handle()), Shared(nodes.another()));
+            let (own, layer) =
+                (Arc::new(rows.handle()), Shared { nodes: nodes.another(), claims: Arc::default() });
             let store: Arc<dyn Store> = Arc::new(Layered::new(own, layer));
             let builder = Engine::builder(store, Arc::clone(&model) as Arc<dyn Model>);
             let builder = builder
@@ -309,6 +324,33 @@ async fn a_run_that_ends_each_node_at_which_it_works_is_ended() {
     let run = client.runs(agent, Default::default()).await.unwrap().remove(0);
     let cause = "the process ended during this work, 5 times in a row, without progress in between";
     assert_eq!(run.error.as_deref(), Some(cause));
+}
+
+/// What ends the processes may be what is read.
+#[tokio::test]
+async fn a_process_that_starts_beside_others_counts_a_run_before_it_reads_it() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Never said.")]));
+    let (rows, clock) = (MemoryStore::default(), FakeClock::default());
+    let nodes = MemoryNodes::new(rows.clone(), move || clock.now());
+    let start = || {
+        let claims = Arc::default();
+        let layer = Shared { nodes: nodes.another(), claims: Arc::clone(&claims) };
+        let store = Arc::new(Layered::new(Arc::new(rows.handle()), layer));
+        let engine = Engine::builder(store, Arc::new(model.clone())).kinds(one_kind(|_| {})).build();
+        (engine, claims)
+    };
+    let (first, _) = start();
+    let new = NewAgent { message: Some("Take all memory.".into()), ..NewAgent::default() };
+    let agent = first.client(Owner::local()).create(new, None).await.unwrap().id;
+    ends_at_work(&first, agent, &model).await;
+    for _ in 0..4 {
+        let (node, claims) = start();
+        ends_at_work(&node, agent, &model).await;
+        assert_eq!(*claims.lock().unwrap(), [u64::MAX, 0], "it is counted, and then read");
+    }
+    let (last, _) = start();
+    within("it is ended", last.advance(agent)).await.unwrap();
+    assert_eq!(last.client(Owner::local()).agent(agent).await.unwrap().status, Status::Failed);
 }
 
 /// As where what delivers has lost its connection to one of them, or one lost its lease for a moment.
