@@ -25,6 +25,8 @@ impl Engine {
             match self.secret_keys().and_then(|keys| keys.open(&secret)) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
                 Err(error) => {
+                    // Whoever runs this process may have given it other keys than the others.
+                    tracing::warn!(%owner, server = server_name, secret = %name, %error, "a server is not connected");
                     let why = format!("the MCP server `{server_name}` cannot be connected: {error}");
                     return Err(NoValues::Unusable(why));
                 }
