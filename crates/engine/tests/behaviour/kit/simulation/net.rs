@@ -12,7 +12,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{Engine, NodeSignal, Signals};
 use entourage_store::Store;
-use entourage_types::AgentId;
+use entourage_types::{AgentId, NodeId};
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::kit::Dice;
@@ -150,6 +150,11 @@ impl Signals for Link {
                 });
             }
         }
+    }
+
+    /// All machines are there: what one takes from another moves, for want of a lease.
+    fn hears(&self, _: NodeId) -> bool {
+        true
     }
 
     fn is_followed(&self, root: AgentId) -> bool {
