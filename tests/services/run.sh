@@ -14,6 +14,16 @@ run_tests() {   # run_tests WHAT FILTER [JUDGE...]: one module of the third-part
     failed=$((failed + 1)); echo "FAILED: $what (by ${SECONDS}s)"
   fi
 }
+run_script() {   # run_script SECONDS WHAT SCRIPT [ARGUMENT...]: one script of this folder, which hangs if it takes longer
+  local seconds=$1 what=$2; shift 2
+  timeout "$seconds" bash "$HERE/$1" "${@:2}"
+  local status=$?
+  case $status in
+    0) passed=$((passed + 1)); echo "PASSED: $what (by ${SECONDS}s)" ;;
+    124) failed=$((failed + 1)); echo "FAILED: $what: not over after $seconds s" ;;
+    *) missing $status "$what" ;;
+  esac
+}
 missing() {   # missing STATUS WHAT: skipped, or failed for a reason of our own
   if [ "$1" = 77 ]; then skipped=$((skipped + 1)); echo "SKIPPED: $2"; else failed=$((failed + 1)); echo "FAILED: $2"; fi
 }
@@ -51,55 +61,21 @@ if MCP_COMMAND=$(bash $HERE/mcp-everything.sh) && model=$(bash $HERE/local-model
   run_tests "the examples with a real language model" examples::
   run_tests "a goal with a real language model" goals::
   run_tests "explorations with a real language model" explorations::
-  if bash $HERE/acts.sh; then passed=$((passed + 1)); echo "PASSED: what is guaranteed of messages about documents"
-  else missing $? "what is guaranteed of messages about documents"; fi
+  run_script 300 "what is guaranteed of messages about documents" acts.sh
   bash $HERE/local-model.sh stop
 else
   missing $? "the eval, the main job, the examples, a goal and messages about documents with a real language model"
 fi
 
-bash $HERE/schemathesis.sh run; described=$?
-case $described in
-  0) passed=$((passed + 1)); echo "PASSED: every answer is as the API's description has it" ;;
-  *) missing $described "every answer is as the API's description has it" ;;
-esac
-
-bash $HERE/ai-sdk.sh; parts=$?
-case $parts in
-  0) passed=$((passed + 1)); echo "PASSED: an exploration's chunks are parts of the AI SDK's stream" ;;
-  *) missing $parts "an exploration's chunks are parts of the AI SDK's stream" ;;
-esac
-
-bash $HERE/browser.sh; browser=$?
-case $browser in
-  0) passed=$((passed + 1)); echo "PASSED: a browser follows an exploration through restarts" ;;
-  *) missing $browser "a browser follows an exploration through restarts" ;;
-esac
-bash $HERE/console.sh; console=$?
-case $console in
-  0) passed=$((passed + 1)); echo "PASSED: the console in a browser (by ${SECONDS}s)" ;;
-  *) missing $console "the console in a browser" ;;
-esac
-
-bash $HERE/bubblewrap.sh; bubblewrap=$?
-case $bubblewrap in
-  0) passed=$((passed + 1)); echo "PASSED: CPython runs agents' code under bubblewrap, and nothing leaves it" ;;
-  *) missing $bubblewrap "CPython runs agents' code under bubblewrap, and nothing leaves it" ;;
-esac
-
-bash $HERE/outages.sh; outages=$?
-case $outages in
-  0) passed=$((passed + 1)); echo "PASSED: a disk that is full, read-only or held is waited for" ;;
-  *) missing $outages "a disk that is full, read-only or held is waited for" ;;
-esac
-
+MOST_SECONDS=60 run_script 400 "every answer is as the API's description has it" schemathesis.sh run
+run_script 400 "an exploration's chunks are parts of the AI SDK's stream" ai-sdk.sh
+run_script 400 "a browser follows an exploration through restarts" browser.sh
+run_script 900 "the console in a browser" console.sh
+run_script 400 "CPython runs agents' code under bubblewrap, and nothing leaves it" bubblewrap.sh
+run_script 400 "a disk that is full, read-only or held is waited for" outages.sh
+export RUNS=16
 for by in database restate; do
-  RUNS=16 bash $HERE/cluster.sh $by; cluster=$?
-  what="processes that share a database are killed, frozen and cut off, where wake-ups come from: $by"
-  case $cluster in
-    0) passed=$((passed + 1)); echo "PASSED: $what (by ${SECONDS}s)" ;;
-    *) missing $cluster "$what" ;;
-  esac
+  run_script 300 "processes that share a database are killed, frozen and cut off, where wake-ups come from: $by" cluster.sh $by
 done
 
 echo "third parties: $passed passed, $failed failed, $skipped skipped"
