@@ -15,78 +15,15 @@ one to read. With Restate, a run that ends each process at which it works is end
 made while agents worked is restored, and goes on.
 """
 
-import http.client, json, os, signal, socket, subprocess, sys, threading, time, urllib.parse, urllib.request
+import json, os, signal, subprocess, sys, threading, time
 
-from balancer import Balancer
-from served import DEADLY, NOTES, Server, Watcher, provider, within
+from nodes import Database, Node, Restate
+from served import DEADLY, NOTES, Watcher, provider, script, within
 
 BINARY, POSTGRES, FOLDER, RUNS = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 INGRESS, ADMIN = sys.argv[5:] or (None, None)
 # A node is counted on for ten seconds after its last sign of life.
 LEASE, TAKEN_OVER = 10, 5 if INGRESS else 15
-
-
-def sql(statement, database="postgres"):
-    """What a statement returns, as text."""
-    url = urllib.parse.urlparse(POSTGRES)._replace(path=f"/{database}").geturl()
-    done = subprocess.run(["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", url, "-c", statement], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
-
-
-class Node(Server):
-    """One of the processes."""
-
-    def __init__(self, name, role, at, **more):
-        os.makedirs(f"{FOLDER}/data", exist_ok=True)
-        more |= {"ENTOURAGE_STORE": STORE, "ENTOURAGE_CLUSTER__PROBES": "127.0.0.1:0"}
-        if INGRESS:
-            port = free_port()
-            more |= {
-                "ENTOURAGE_DISPATCH__BY": "restate",
-                "ENTOURAGE_DISPATCH__RESTATE__INGRESS": INGRESS,
-                "ENTOURAGE_DISPATCH__RESTATE__ADMIN": ADMIN,
-                "ENTOURAGE_DISPATCH__RESTATE__LISTEN": f"127.0.0.1:{port}",
-            }
-        super().__init__(BINARY, f"{FOLDER}/data/{name}", at, serve=["--role", role], **more)
-        if INGRESS and role != "api":
-            BALANCER.places.append(("127.0.0.1", port))
-        if role == "worker":
-            for path, sign in (("readyz", ""), ("metrics", "entourage_")):
-                with urllib.request.urlopen(f"{self.greeting['probes']}/{path}", timeout=10) as answer:
-                    assert sign in answer.read().decode(), path
-            # Now, since a crash of the server empties the table.
-            self.id = sql(f"SELECT id FROM nodes WHERE address = '{self.greeting['nodes']}'", DATABASE)
-
-    def at_work(self):
-        """How many agents work there."""
-        return int(sql(f"SELECT count(*) FROM agents WHERE status = 'running' AND node = '{self.id}'", DATABASE))
-
-    def command(self, *words, data=None):
-        """A command in its data directory, or in one of its own."""
-        return subprocess.run([BINARY, "--data", data or self.data, *words], capture_output=True, text=True, env={**self.environment})
-
-
-def script(*words):
-    """Runs one of the scripts beside this one."""
-    return subprocess.run(["bash", f"{os.path.dirname(os.path.abspath(__file__))}/{words[0]}", *words[1:]], capture_output=True, text=True)
-
-
-def register(node):
-    """Tells Restate where the processes are."""
-    done = node.command("migrate", "--restate-admin", ADMIN, "--restate-uri", BALANCER.url)
-    assert done.returncode == 0, done.stderr
-
-
-def wrong(node):
-    """What `doctor` finds broken."""
-    found = [json.loads(line) for line in node.command("doctor", "--json", "--offline").stdout.splitlines()]
-    return [f"{line['what']}: {line['text']}" for line in found if line["state"] == "broken"]
 
 
 def says_that_no_process_works(command):
@@ -109,23 +46,27 @@ def all_succeeded(api, agents):
     return all(row["status"] == "succeeded" for row in rows if row["id"] in agents)
 
 
-DATABASE = f"cluster_{os.getpid()}"
-sql(f"CREATE DATABASE {DATABASE}")
-STORE = urllib.parse.urlparse(POSTGRES)._replace(path=f"/{DATABASE}").geturl()
-BALANCER = Balancer() if INGRESS else None
+database = Database.create(POSTGRES, f"cluster_{os.getpid()}")
+restate = Restate(INGRESS, ADMIN) if INGRESS else None
 model, at = provider()
-api = Node("api", "api", at)
+
+
+def node(name, role, **more):
+    return Node(BINARY, FOLDER, name, role, at, database, restate, **more)
+
+
+api = node("api", "api")
 # One of them has a single connection to write, and one to read.
 few = {"ENTOURAGE_STORE__CONNECTIONS": "2"}
-workers = [Node("worker1", "worker", at), Node("worker2", "worker", at, **few)]
+workers = [node("worker1", "worker"), node("worker2", "worker", **few)]
 print(f"wake-ups are delivered by {'Restate' if INGRESS else 'the database'}")
 if INGRESS:
-    found = wrong(api)
+    found = api.wrong()
     assert len(found) == 1 and found[0].startswith("restate: it does not know where"), found
     nobody = api.command("migrate", "--restate-admin", ADMIN, "--restate-uri", "http://127.0.0.1:9")
     assert nobody.returncode == 1 and "must answer at http://127.0.0.1:9 now" in nobody.stderr, nobody.stderr
-    register(api)
-    register(api)
+    restate.register(api)
+    restate.register(api)
     print("registered, twice")
 
 # What is seen at a process at which no agent works.
@@ -134,7 +75,7 @@ watched = begin(api, "watched")
 watcher = Watcher(api, watched)
 within(60, "the watched run succeeds", lambda: all_succeeded(api, {watched}))
 within(10, "the watcher sees its end", lambda: watcher.ended)
-last = json.loads(sql("SELECT json_build_array(max(last_event)) FROM trees", DATABASE))[0]
+last = json.loads(database.ask("SELECT json_build_array(max(last_event)) FROM trees"))[0]
 assert watcher.numbers == list(range(1, len(watcher.numbers) + 1)) and len(watcher.numbers) == last, (watcher.numbers, last)
 assert watcher.pieces > 0, "no text came while it was written"
 print(f"watched: {last} events, each once and in order, {watcher.pieces} pieces of text")
@@ -147,7 +88,7 @@ status, answer = api.ask("POST", f"/v1/agents/{doomed}/interventions", {"action"
 assert status == 202 and answer["status"] == "applied", (status, answer)
 took = time.monotonic() - began
 assert took < 5, f"a process that is there was waited for: {took:.2f} s"
-items = lambda: sql(f"SELECT count(*) FROM items WHERE agent = '{doomed.split('_')[1]}'", DATABASE)
+items = lambda: database.ask(f"SELECT count(*) FROM items WHERE agent = '{doomed.split('_')[1]}'")
 before = items()
 time.sleep(1)
 assert items() == before, "something was written for a deleted agent"
@@ -158,7 +99,7 @@ ended = 0
 if INGRESS:
     deadly = begin(api, DEADLY)
     state = lambda: api.ask("GET", f"/v1/agents/{deadly}")[1]
-    holder = lambda: sql(f"SELECT node FROM agents WHERE id = '{deadly.split('_')[1]}' AND status = 'running'", DATABASE)
+    holder = lambda: database.ask(f"SELECT node FROM agents WHERE id = '{deadly.split('_')[1]}' AND status = 'running'")
     while True:
         within(30, "its model is asked, or it is ended", lambda: model.deadly > ended or state()["status"] == "failed")
         if model.deadly == ended:
@@ -166,7 +107,7 @@ if INGRESS:
         assert ended < 5, "it goes on ending processes"
         fatal = next(worker for worker in workers if worker.id == holder())
         fatal.child.kill()
-        workers[workers.index(fatal)] = Node(f"fatal{ended}", "worker", at)
+        workers[workers.index(fatal)] = node(f"fatal{ended}", "worker")
         ended += 1
     error = api.every(f"/v1/agents/{deadly}/runs")[0]["error"]
     assert ended == 5 and "5 times in a row" in json.dumps(error), (ended, error)
@@ -201,12 +142,12 @@ killed = busiest()
 workers.remove(killed)
 killed.child.kill()
 left, began = killed.at_work(), time.monotonic()
-workers.append(Node("worker3", "worker", at))
+workers.append(node("worker3", "worker"))
 within(TAKEN_OVER, "agents of a dead process go on", lambda: killed.at_work() == 0)
 print(f"killed: {left} agents at work, none left with the dead process after {time.monotonic() - began:.1f} s")
 assert left > 0, "the killed process had nothing to do"
 
-sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{DATABASE}' AND pid <> pg_backend_pid()")
+database.ask(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database.name}' AND pid <> pg_backend_pid()")
 print("all connections to the database were ended")
 
 crash = script("postgres.sh", "crash", POSTGRES, "5")
@@ -220,7 +161,7 @@ if INGRESS:
         done = script("restate.sh", *words)
         assert done.returncode == 0, done.stderr
     assert not all_succeeded(api, agents), "there was nothing left to do"
-    register(api)
+    restate.register(api)
     print("Restate was killed, and an empty one took its place")
 
 more(RUNS - len(agents) + 1)
@@ -234,7 +175,7 @@ print(f"frozen for {LEASE + 2} s, and let go on")
 
 began = time.monotonic()
 workers[0].child.terminate()
-workers.append(Node("worker4", "all", at))
+workers.append(node("worker4", "all"))
 assert workers[0].child.wait(30) == 0, workers[0].said()
 print(f"left in order after {time.monotonic() - began:.1f} s")
 within(60 + RUNS, "every run succeeds", lambda: all_succeeded(api, agents))
@@ -243,10 +184,10 @@ notes = [note for note in api.every("/v1/notes") if not note["title"].startswith
 wanted = sorted(f"{job} {n}" for job in jobs for n in range(NOTES))
 assert sorted(note["title"] for note in notes) == wanted, f"notes lost or doubled: {len(notes)} instead of {len(wanted)}"
 print(f"{len(agents)} runs succeeded, {len(notes)} notes, none lost or doubled")
-found = wrong(api)
+found = api.wrong()
 assert not found, found
-for node in (frozen, workers[1]):
-    node.stop()
+for worker in (frozen, workers[1]):
+    worker.stop()
 # A command that waits where no process works says so.
 waits = subprocess.Popen(
     [BINARY, "--data", api.data, "run", "wait", "--kind", "noter"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=api.environment
@@ -260,38 +201,36 @@ alone = subprocess.Popen(
 )
 if INGRESS:
     says_that_no_process_works(alone)
-    late = Node("worker5", "worker", at)
+    late = node("worker5", "worker")
 _, said = alone.communicate(timeout=60)
 assert alone.returncode == 0, said
 if INGRESS:
     late.stop()
 # All that worked have left but those that were killed, which a crash of the server has made the database forget.
-left = sql("SELECT count(*) FROM nodes WHERE role <> 'api'", DATABASE)
+left = database.ask("SELECT count(*) FROM nodes WHERE role <> 'api'")
 assert left == ("0" if crash.returncode == 0 else str(ended + 1)), left
 print("a command waited for a process, which did its run" if INGRESS else "a command without a server did its run, and left")
 if INGRESS:
     sys.exit()
 
 # What a backup has, made while agents work, goes on from there: what was noted after it is noted again, and once.
-before = Node("before", "all", at)
+before = node("before", "all")
 jobs = [f"kept {n}" for n in range(10)]
 agents = {begin(before, job) for job in jobs}
 kept = lambda node: sorted(note["title"] for note in node.every("/v1/notes") if note["title"].startswith("kept"))
 within(60, "work under way", lambda: len(kept(before)) > NOTES)
-dump = subprocess.run(["pg_dump", "-Fc", STORE], capture_output=True)
+dump = subprocess.run(["pg_dump", "-Fc", database.url], capture_output=True)
 assert dump.returncode == 0, dump.stderr
 noted = len(kept(before))
 within(60, "more of it", lambda: len(kept(before)) > noted + NOTES)
 before.child.kill()
-DATABASE += "_restored"
-sql(f"CREATE DATABASE {DATABASE}")
-STORE = urllib.parse.urlparse(POSTGRES)._replace(path=f"/{DATABASE}").geturl()
-restore = subprocess.run(["pg_restore", "--exit-on-error", "--no-owner", "-d", STORE], input=dump.stdout, capture_output=True)
+database = Database.create(POSTGRES, f"{database.name}_restored")
+restore = subprocess.run(["pg_restore", "--exit-on-error", "--no-owner", "-d", database.url], input=dump.stdout, capture_output=True)
 assert restore.returncode == 0, restore.stderr
-after = Node("after", "all", at)
+after = node("after", "all")
 within(60, "every run of the backup succeeds", lambda: all_succeeded(after, agents))
 assert kept(after) == sorted(f"{job} {n}" for job in jobs for n in range(NOTES)), "notes of the backup are lost or doubled"
-found = wrong(after)
+found = after.wrong()
 assert not found, found
 after.stop()
 print(f"restored from a backup with {noted} notes or fewer of {len(jobs) * NOTES}; none lost or doubled")

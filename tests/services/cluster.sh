@@ -5,6 +5,8 @@
 #
 #   BINARY=target/release/entourage RUNS=500 bash tests/services/cluster.sh [database|restate|both]
 #
+# With TEST=soak it is many short runs over processes of which one after another is killed, as soak.py has it: by hand.
+#
 # Exit 77 with a line "SKIPPED: ..." on stderr where something of that cannot be had, 1 when anything fails.
 set -euo pipefail
 # shellcheck disable=SC2034
@@ -29,7 +31,7 @@ need psql
 
 over() {   # over DISPATCH [INGRESS ADMIN]
   mkdir "$folder/$1"
-  python3 "$HERE/cluster.py" "$BINARY" "$ENTOURAGE_TEST_POSTGRES" "$folder/$1" "${RUNS:-40}" "${@:2}"
+  python3 "$HERE/${TEST:-cluster}.py" "$BINARY" "$ENTOURAGE_TEST_POSTGRES" "$folder/$1" "${RUNS:-40}" "${@:2}"
 }
 # One of its own: it is killed, and loses what it had.
 over_restate() {
@@ -42,5 +44,5 @@ case ${1:-both} in
   database) over database ;;
   restate) over_restate ;;
   both) over database; over_restate ;;
-  *) sed -n '2,8p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,10p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac

@@ -9,7 +9,7 @@ KIND = "---\nname: noter\ndescription: Takes notes.\ntools: [create_note]\n---\n
 
 
 class Provider(http.server.BaseHTTPRequestHandler):
-    """A model that takes twenty notes, one a turn, and says that it is done."""
+    """A model that takes notes, one a turn, and says that it is done."""
 
     protocol_version = "HTTP/1.1"
     timeout = 60
@@ -21,16 +21,16 @@ class Provider(http.server.BaseHTTPRequestHandler):
             self.server.deadly += 1
             time.sleep(600)
         taken = sum(m["role"] == "tool" for m in request["messages"])
-        if taken < NOTES:
+        if taken < self.server.notes:
             arguments = json.dumps({"title": f"{job} {taken}", "content": "kept " * 200})
             function = {"name": "create_note", "arguments": arguments}
             delta = {"tool_calls": [{"index": 0, "id": f"c{taken}", "type": "function", "function": function}]}
         else:
             delta = {"content": "Done."}
-        time.sleep(0.05)
+        time.sleep(self.server.pause)
         chunks = [
             {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if taken < NOTES else "stop"}]},
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls" if taken < self.server.notes else "stop"}]},
         ]
         body = "".join(f"data: {json.dumps(dict(chunk, id='1', object='chat.completion.chunk', created=1, model='fake'))}\n\n" for chunk in chunks)
         body = (body + "data: [DONE]\n\n").encode()
@@ -154,14 +154,22 @@ class Providers(http.server.ThreadingHTTPServer):
 
     # How often it was asked for what it does not answer.
     deadly = 0
+    # It does not refuse those who come at once.
+    request_queue_size = 256
 
     def handle_error(self, *whence):
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(*whence)
 
 
-def provider(host="127.0.0.1", port=0):
+def provider(host="127.0.0.1", port=0, notes=NOTES, pause=0.05):
     """Starts a provider, and returns it with its address."""
     server = Providers((host, port), Provider)
+    server.notes, server.pause = notes, pause
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://{host}:{server.server_port}"
+
+
+def script(*words):
+    """Runs one of the scripts beside this one."""
+    return subprocess.run(["bash", f"{os.path.dirname(os.path.abspath(__file__))}/{words[0]}", *words[1:]], capture_output=True, text=True)

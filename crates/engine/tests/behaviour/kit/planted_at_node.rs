@@ -9,7 +9,7 @@ use std::{
 use async_trait::async_trait;
 use entourage_engine::{Clock, NodeSignal, Signals};
 use entourage_store::{Claim, Commit, Committed, Result, Store, StoreLayer, Write};
-use entourage_types::{AgentId, Post, Wakeup};
+use entourage_types::{AgentId, NodeId, Post, Wakeup};
 
 use super::Bug;
 
@@ -91,6 +91,10 @@ impl StoreLayer for PlantedAtNode {
 impl Signals for PlantedSignals {
     fn broadcast(&self, news: NodeSignal) {
         self.inner.broadcast(news);
+    }
+
+    fn hears(&self, node: NodeId) -> bool {
+        self.inner.hears(node)
     }
 
     fn is_followed(&self, root: AgentId) -> bool {
