@@ -16,7 +16,7 @@ run_tests() {   # run_tests WHAT FILTER [JUDGE...]: one module of the third-part
 }
 run_script() {   # run_script SECONDS WHAT SCRIPT [ARGUMENT...]: one script of this folder, which hangs if it takes longer
   local seconds=$1 what=$2; shift 2
-  timeout "$seconds" bash "$HERE/$1" "${@:2}"
+  timeout -k 30 "$seconds" bash "$HERE/$1" "${@:2}"
   local status=$?
   case $status in
     0) passed=$((passed + 1)); echo "PASSED: $what (by ${SECONDS}s)" ;;

@@ -62,7 +62,7 @@ def rss(server):
 creators = [threading.Thread(target=create, daemon=True) for _ in range(AT_ONCE)]
 for creator in creators:
     creator.start()
-began = mark = last_kill = time.monotonic()
+began = mark = grown = last_kill = time.monotonic()
 created = done = marked = kills = crashed = 0
 while done < RUNS:
     wanted = min(RUNS, done + UNDER_WAY)
@@ -70,12 +70,14 @@ while done < RUNS:
         jobs.put(f"job-{n}")
     created = max(created, wanted)
     time.sleep(0.5)
+    now, before = time.monotonic(), done
+    assert now - grown < 60, f"nothing ends any more: {done} runs"
+    assert all(creator.is_alive() for creator in creators), "an agent could not be created"
     try:
         done = ended()
     except AssertionError:
         continue  # The server is away.
-    now = time.monotonic()
-    assert now - mark < 600, f"hardly anything ends: {done} runs"
+    grown = now if done > before else grown
     if done - marked >= RUNS / 10 or done >= RUNS:
         sizes = " ".join(str(rss(server)) for server in (api, *workers))
         print(f"{done} runs, {(done - marked) / (now - mark):.0f} a second, {kills} kills; MB: {sizes}", flush=True)

@@ -1,5 +1,7 @@
 //! One activation: claim the agent, run its program, stop or sleep.
 
+use std::time::Duration;
+
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, Agent, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
 use tracing::Instrument;
@@ -16,6 +18,8 @@ use crate::{
 
 /// How often an activation begins again at once because what its commit expected has changed.
 const MOST_TRIES: u32 = 20;
+/// The pause before a run that is left open for a person is looked at again; what the person posts is read at once.
+const LEFT: Duration = Duration::from_secs(60);
 
 impl Engine {
     /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per
@@ -70,12 +74,15 @@ impl Engine {
                 // An agent that has something new to read comes again at once.
                 Ok(ResumeDecision::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
                 Ok(ResumeDecision::Later(after)) => return Err(Error::NotYet { agent, after }),
+                Ok(ResumeDecision::Left) if !entered.cancel_token().is_cancelled() => {
+                    return Err(Error::NotYet { agent, after: LEFT });
+                }
                 Ok(ResumeDecision::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
                 Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),
                 Err(error) => return Err(error),
             };
             let Some(claimed) = self.claim(agent).await? else { return Ok(()) };
-            if !self.finds_left_by_node(&claimed.0) {
+            if !self.finds_left(&claimed.0) {
                 break (alone, given_up, claimed);
             }
         };
@@ -175,7 +182,7 @@ impl Engine {
         let is_as_seen = (claim.agent.updated, claim.agent.items, claim.agent.status)
             == (seen.updated, seen.items, seen.status);
         let is_due = claim.wakeups.iter().any(|wakeup| wakeup.due <= now);
-        if !is_as_seen || is_due || claim.run.is_none() || is_deleted(&claim) {
+        if self.finds_left(&claim) || !is_as_seen || is_due || claim.run.is_none() || is_deleted(&claim) {
             // The claim has fenced off whoever was at work.
             let wakeup = Wakeup::new(seen.id, seen.owner.clone(), now);
             let handed_back = Commit::fenced(&claim.agent, now).write(Write::ScheduleWakeup(wakeup));

@@ -4,9 +4,11 @@
 //!
 //! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
 //! with the process. A process that starts records it before the run's transcript is read, which may be what ends
-//! processes; one that takes the run from a lost node, before anything is done with what was read.
-//! The first item or step that the run writes afterwards resets it, in the same commit. A clean end of the
-//! process is recorded too, and does not count. No clock decides: it may be wrong after a restart.
+//! processes; one that takes the run from a lost node, before anything is done with what was read. Whoever has the run
+//! afterwards, here or elsewhere, goes by what is recorded.
+//! The first item or step that the run writes resets it, in the same commit. A run that is at rest, because its
+//! process ended in order or because it waits for its turn, is recorded as such: what ends then was not its doing. No
+//! clock decides: it may be wrong after a restart.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -16,18 +18,21 @@ use std::{
 
 use entourage_store::{AgentQuery, Claim, Commit, Page, Store, Write};
 use entourage_types::{
-    Action, AgentId, Post, PostBody, Run, RunId, Scope, ShownStatus, Status, Step, StepKey, StepState, Time,
+    Action, Agent, AgentId, Post, PostBody, Run, RunId, Scope, ShownStatus, Status, Step, StepKey, StepState,
+    Time,
 };
-use tokio::sync::{Notify, OnceCell, Semaphore};
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::{Engine, Error, Result, activations::ActivationGuard};
+
+mod turns;
+
+pub(crate) use turns::ExclusiveTurn;
+use turns::Turns;
 
 /// From this many ends in a row on, runs are resumed one at a time, each until it commits something or its
 /// turn is over. When the process ends again, few of them were at work, and the run at fault is among these.
 const ALONE_FROM: u32 = 3;
-/// How long a turn lasts at most. A run that takes longer, such as with a slow model, must not hold up all
-/// others.
-const TURN: Duration = Duration::from_secs(5);
 /// How many runs wait for their turn at once. Others come again later: the places of the dispatcher are for
 /// agents that work.
 const WAITING: usize = 12;
@@ -47,8 +52,8 @@ pub(crate) struct Restarts {
 
 /// The agents that were at work when another process ended.
 struct LeftAtWork {
-    /// The agents whose last end this process has counted, until their runs do something.
-    counted: Mutex<HashSet<AgentId>>,
+    /// The ends on record of the agents that this process has looked at, until their runs do something.
+    counted: Mutex<HashMap<AgentId, u32>>,
     /// The agents that were not resumed yet.
     agents: Mutex<HashMap<AgentId, LeftBy>>,
     /// Those of them that wait for a turn.
@@ -74,6 +79,8 @@ enum LeftBy {
     Anybody,
     /// Another node, from which a claim took it and which is not there any more.
     LostNode,
+    /// Nobody whose end is to be counted: what is on record says how it goes on.
+    Nobody,
 }
 
 /// An agent that is being resumed. Unless `is_done` when dropped, it returns to the agents that were not
@@ -96,42 +103,6 @@ impl Drop for Resumed<'_> {
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
-
-/// The turns of runs that are resumed alone.
-#[derive(Default)]
-struct Turns {
-    /// Whose turn it is, and until when.
-    whose: Mutex<Option<(AgentId, Time)>>,
-    over: Notify,
-}
-
-impl Turns {
-    /// Takes the turn and returns nothing, or returns when the turn of another agent ends.
-    fn take(&self, agent: AgentId, now: Time) -> Option<Time> {
-        let mut whose = locked(&self.whose);
-        let until = whose.map(|(_, until)| until).filter(|until| *until > now);
-        if until.is_none() {
-            *whose = Some((agent, now + TURN));
-        }
-        until
-    }
-}
-
-/// The turn of a run that is resumed alone. It is over when this is dropped, and after `TURN` at the latest.
-pub(crate) struct Turn {
-    turns: Arc<Turns>,
-    agent: AgentId,
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        locked(&self.turns.whose).take_if(|(agent, _)| *agent == self.agent);
-        self.turns.over.notify_waiters();
-    }
-}
-
-/// Held by a run that is resumed alone, until its first commit; none of any other run.
-pub(crate) type ExclusiveTurn = Option<Turn>;
 
 /// Whether a run is resumed, and how.
 pub(crate) enum ResumeDecision {
@@ -169,15 +140,20 @@ impl Restarts {
             left.forget(agent);
         }
     }
+}
 
-    /// How often in a row processes ended during a run with these steps, and whether the last one ended in order.
-    fn ends(&self, agent: AgentId, steps: &[Step]) -> (u32, bool) {
-        let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
-        let in_order = recorded(StepKey::ProcessEnded) > 0;
-        // This process counts each end only once.
-        let is_counted = self.left.get().is_some_and(|left| locked(&left.counted).contains(&agent));
-        (recorded(StepKey::Restart) + u32::from(!in_order && !is_counted), in_order)
-    }
+/// What is on record of an open run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct OnRecord {
+    /// How often in a row processes ended during it.
+    ends: u32,
+    /// Whether it does nothing: its process ended in order, or it waits for its turn.
+    is_at_rest: bool,
+}
+
+fn on_record(steps: &[Step]) -> OnRecord {
+    let recorded = |key| steps.iter().find(|step| step.key == key).map_or(0, |step| step.attempt);
+    OnRecord { ends: recorded(StepKey::Restart), is_at_rest: recorded(StepKey::ProcessEnded) > 0 }
 }
 
 /// Returns the agents that are recorded as running.
@@ -216,29 +192,32 @@ impl Engine {
         came
     }
 
-    /// Whether this claim took a run from another node that is not there any more: it is resumed as what an earlier
-    /// process left, with the next activation.
-    pub(crate) fn finds_left_by_node(&self, claim: &Claim) -> bool {
+    /// Whether this claim has a run to resume as what an earlier process left, with the next activation: because it took it
+    /// from another node that is not there any more, or because ends are on record that this process has not looked at.
+    pub(crate) fn finds_left(&self, claim: &Claim) -> bool {
         let is_at_work = claim.run.as_ref().is_some_and(|run| run.status == Status::Running);
-        let Some(left) = self.inner.restarts.left.get().filter(|_| is_at_work && self.is_lost(claim)) else {
+        let Some(left) = self.inner.restarts.left.get().filter(|_| is_at_work) else { return false };
+        let (id, is_lost) = (claim.agent.id, self.is_lost(claim));
+        let OnRecord { ends, .. } = on_record(&claim.steps);
+        let mut counted = locked(&left.counted);
+        if !is_lost && (ends == 0 || counted.get(&id) == Some(&ends)) {
             return false;
-        };
-        let id = claim.agent.id;
-        locked(&left.counted).remove(&id);
-        locked(&left.agents).insert(id, LeftBy::LostNode);
+        }
+        counted.remove(&id);
+        locked(&left.agents).insert(id, if is_lost { LeftBy::LostNode } else { LeftBy::Nobody });
         true
     }
 
-    /// Whether the agent was taken from another node that is not there any more. One that is there has handed it over, is
-    /// frozen, or was cut off from what delivers: nothing has ended.
+    /// Whether the agent was taken from another node that is not there any more. One that is there has handed it over, or
+    /// was cut off from what delivers: nothing has ended.
     fn is_lost(&self, claim: &Claim) -> bool {
         claim.taken_from.is_some_and(|node| !self.inner.signals.hears(node))
     }
 
     /// How often in a row processes ended during a run with these steps, if even ending it ended one: then it is
     /// left open until a person stops or deletes its agent.
-    pub(crate) fn left_open(&self, agent: AgentId, steps: &[Step], inbox: &[Post]) -> Option<u32> {
-        let (ends, _) = self.inner.restarts.ends(agent, steps);
+    pub(crate) fn left_open(&self, steps: &[Step], inbox: &[Post]) -> Option<u32> {
+        let OnRecord { ends, .. } = on_record(steps);
         (ends > self.inner.restarts.give_up_after && !is_to_end(inbox)).then_some(ends)
     }
 
@@ -263,22 +242,29 @@ impl Engine {
             taken.by = LeftBy::LostNode;
             locked(&left.counted).remove(&id);
         }
-        // Where there are several nodes, it may have been at work at another one when this process began.
-        if taken.by == LeftBy::Anybody && store.nodes().is_some() {
-            return Ok(ResumeDecision::GoOn(None));
-        }
         let Claim { agent, run: Some(run), steps, inbox, .. } = claim else {
             return Ok(ResumeDecision::GoOn(None));
         };
         if run.status != Status::Running {
             return Ok(ResumeDecision::GoOn(None));
         }
-        let (ends, in_order) = self.inner.restarts.ends(id, &steps);
         let most = self.inner.restarts.give_up_after;
+        let mut recorded = on_record(&steps);
+        let OnRecord { mut ends, is_at_rest } = recorded;
+        // Each end is counted only once, and none of a run that is left open.
+        if !is_at_rest && ends <= most && !locked(&left.counted).contains_key(&id) {
+            ends += u32::from(match taken.by {
+                // Where there are several nodes, it may have been at work at another one when this process began.
+                LeftBy::Anybody => store.nodes().is_none(),
+                LeftBy::LostNode => true,
+                LeftBy::Nobody => false,
+            });
+        }
         // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
         // that was left.
         let is_ended = is_to_end(&inbox);
         if ends > most && !is_ended {
+            self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest }).await?;
             if locked(&left.said).insert(id) {
                 tracing::error!(
                     agent = %id,
@@ -291,22 +277,14 @@ impl Engine {
         let is_held = is_ended || inbox.iter().any(|post| action(&post.body) == Some(Action::Pause));
         let mut alone = None;
         if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_held {
+            self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest: true }).await?;
             locked(&left.in_line).insert(id);
             alone = entered.pulse().beating(&**self.clock(), self.wait_for_turn(id, entered)).await;
             if alone.is_none() {
                 return Ok(ResumeDecision::Later(COMES_AGAIN));
             }
         }
-        let at = self.now();
-        let mut commit =
-            Commit::fenced(&agent, at).write(Write::Step(step_of(run.id, StepKey::Restart, ends, at)));
-        if in_order {
-            commit.push(Write::Step(step_of(run.id, StepKey::ProcessEnded, 0, at)));
-        }
-        store.commit(commit).await?;
-        if ends > 0 {
-            locked(&left.counted).insert(id);
-        }
+        self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest: false }).await?;
         if ends < most {
             return Ok(ResumeDecision::GoOn(alone));
         }
@@ -315,24 +293,23 @@ impl Engine {
         Ok(ResumeDecision::GiveUp(alone, format!("{cause}, {often}, without progress in between")))
     }
 
-    /// Waits until no other run is resumed alone, and returns the turn. None if the run has to come again.
-    async fn wait_for_turn(&self, agent: AgentId, entered: &ActivationGuard) -> ExclusiveTurn {
-        let Restarts { turns, waiting, .. } = &self.inner.restarts;
-        let _waiting = waiting.try_acquire().ok()?;
-        loop {
-            let over = turns.over.notified();
-            tokio::pin!(over);
-            over.as_mut().enable();
-            let Some(until) = turns.take(agent, self.now()) else {
-                return Some(Turn { turns: Arc::clone(turns), agent });
-            };
-            tokio::select! {
-                biased;
-                () = entered.cancel_token().cancelled() => return None,
-                () = over => {}
-                () = self.clock().sleep_until(until) => {}
-            }
+    /// Records what has changed of this, for whoever has the run next.
+    async fn record(&self, agent: &Agent, run: &Run, before: &mut OnRecord, now: OnRecord) -> Result<()> {
+        let (at, mut commit) = (self.now(), Commit::fenced(agent, self.now()));
+        if now.ends != before.ends {
+            commit.push(Write::Step(step_of(run.id, StepKey::Restart, now.ends, at)));
         }
+        if now.is_at_rest != before.is_at_rest {
+            commit.push(Write::Step(step_of(run.id, StepKey::ProcessEnded, u32::from(now.is_at_rest), at)));
+        }
+        if !commit.writes.is_empty() {
+            self.store().commit(commit).await?;
+        }
+        *before = now;
+        if let Some(left) = self.inner.restarts.left.get().filter(|_| now.ends > 0) {
+            locked(&left.counted).insert(agent.id, now.ends);
+        }
+        Ok(())
     }
 }
 

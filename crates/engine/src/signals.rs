@@ -64,7 +64,8 @@ pub trait Signals: Send + Sync + 'static {
         None
     }
 
-    /// Whether another node is there: this one hears it now. One that was killed is not, once its connections are closed.
+    /// Whether another node is certainly there: this one has heard it of late. An agent that is taken from one that is not,
+    /// in the midst of its run, is counted as one whose process has ended; after some in a row its run is.
     fn hears(&self, _node: NodeId) -> bool {
         false
     }

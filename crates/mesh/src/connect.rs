@@ -34,11 +34,13 @@ pub(crate) async fn keep_links(inner: Arc<Inner>) {
     loop {
         let others = Arc::clone(&changes.borrow_and_update().others);
         links.retain(|node, link| {
-            let is_alive = others.iter().any(|other| other.id == *node);
-            if !is_alive {
+            // Who is not counted on and speaks all the same has not ended: its clock may be wrong, or the database may have
+            // lost the signs of life.
+            let is_kept = others.iter().any(|other| other.id == *node) || inner.peer(*node).is_up();
+            if !is_kept {
                 link.abort();
             }
-            is_alive
+            is_kept && !link.is_finished()
         });
         inner.keep_peers(&others);
         for other in others.iter().filter(|other| is_ours(&inner, other)) {
@@ -57,7 +59,7 @@ fn is_ours(inner: &Inner, other: &LiveNode) -> bool {
     inner.listener.is_none() || inner.nodes.id() < other.id
 }
 
-/// Opens a link again whenever it is lost.
+/// Opens a link again whenever it is lost, for as long as the node is counted on.
 async fn keep_link(inner: Arc<Inner>, node: NodeId, listener: NodeListener) {
     let mut is_known = false;
     loop {
@@ -72,6 +74,9 @@ async fn keep_link(inner: Arc<Inner>, node: NodeId, listener: NodeListener) {
             tracing::warn!(%node, address = listener.address, %lost, "no link to another node; it is tried again");
         }
         time::sleep(AGAIN).await;
+        if !inner.members.others().iter().any(|other| other.id == node) {
+            return;
+        }
     }
 }
 

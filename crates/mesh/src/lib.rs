@@ -352,7 +352,7 @@ impl Signals for Mesh {
     }
 
     fn hears(&self, node: NodeId) -> bool {
-        locked(&self.inner.peers).get(&node).is_some_and(|peer| peer.is_up())
+        locked(&self.inner.peers).get(&node).is_some_and(|peer| peer.is_heard())
     }
 
     fn is_followed(&self, root: AgentId) -> bool {

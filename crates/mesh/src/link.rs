@@ -11,6 +11,8 @@ use crate::{Inner, message::Message, peer::Peer, texts::Texts};
 
 /// How often each side says something.
 const BEAT: Duration = Duration::from_secs(2);
+/// How long after its last word a side is certainly there: a beat may be late by as much again.
+pub(crate) const LATELY: Duration = Duration::from_secs(4);
 /// How long a side says nothing before the other takes the link for lost.
 const SILENCE: Duration = Duration::from_secs(8);
 
@@ -48,7 +50,10 @@ pub(crate) async fn keep(inner: &Arc<Inner>, peer: &Arc<Peer>, texts: impl Texts
     let listens = async {
         loop {
             match heard(&mut texts).await {
-                Ok(message) => inner.receive(peer, message),
+                Ok(message) => {
+                    peer.hears();
+                    inner.receive(peer, message);
+                }
                 Err(lost) => return lost,
             }
         }

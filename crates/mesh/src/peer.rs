@@ -6,10 +6,10 @@ use std::{
 };
 
 use entourage_types::AgentId;
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::queue::Queue;
+use crate::{link::LATELY, queue::Queue};
 
 /// Another node.
 pub(crate) struct Peer {
@@ -17,6 +17,8 @@ pub(crate) struct Peer {
     follows: Mutex<HashSet<AgentId>>,
     /// The current link, if there is one.
     link: Mutex<Option<CancellationToken>>,
+    /// When it last said something.
+    heard: Mutex<Option<Instant>>,
     /// The requests that it has not answered yet.
     asked: Mutex<HashMap<u64, oneshot::Sender<()>>>,
 }
@@ -35,6 +37,7 @@ impl Peer {
             queue: Queue::default(),
             follows: Mutex::default(),
             link: Mutex::default(),
+            heard: Mutex::default(),
             asked: Mutex::default(),
         }
     }
@@ -46,11 +49,22 @@ impl Peer {
             before.cancel();
         }
         let link = self.queue.begin();
+        self.hears();
         Up { peer: self, link, replaced }
     }
 
     pub(crate) fn is_up(&self) -> bool {
         locked(&self.link).is_some()
+    }
+
+    /// It has said something.
+    pub(crate) fn hears(&self) {
+        *locked(&self.heard) = Some(Instant::now());
+    }
+
+    /// Whether there is a link, over which it has said something of late.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.is_up() && locked(&self.heard).is_some_and(|heard| heard.elapsed() < LATELY)
     }
 
     /// Sets all trees that it follows. Returns those that it did not follow before.

@@ -11,6 +11,7 @@ use deadpool_postgres::{
     Runtime, Timeouts,
 };
 use entourage_store::{Error, Result};
+use entourage_types::Backoff;
 use rustls::{
     ClientConfig, RootCertStore,
     pki_types::{CertificateDer, pem::PemObject},
@@ -30,34 +31,68 @@ const SILENT: Duration = Duration::from_secs(10);
 /// The name under which the server lists the connections.
 const NAME: &str = "entourage";
 
-/// The pause before a pool looks again for a connection, while its server takes no more.
-const FULL: Duration = Duration::from_millis(20);
+/// The pauses after which a pool looks again for a connection, while its server takes no more.
+const FULL: Backoff = Backoff::new(Duration::from_millis(20), Duration::from_millis(500));
 
-/// A connection of a pool. One whose server takes no more waits for those that it has, as one that has all it may have.
-pub(crate) async fn connection(pool: &Pool) -> std::result::Result<Client, PoolError> {
-    let end = Instant::now() + pool.timeouts().wait.unwrap_or_default();
-    loop {
-        match pool.get().await {
-            Err(PoolError::Backend(error))
-                if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS)
-                    && pool.status().size > 0
-                    && Instant::now() < end =>
-            {
-                tokio::time::sleep(FULL).await;
+/// Where connections come from.
+pub(crate) trait Connections {
+    /// A connection, once there is one.
+    fn connection(&self) -> impl Future<Output = std::result::Result<Client, PoolError>> + Send;
+}
+
+impl Connections for Pool {
+    /// Where the server takes no more, waits for those that there are, as a pool does that has all it may have.
+    async fn connection(&self) -> std::result::Result<Client, PoolError> {
+        let end = Instant::now() + self.timeouts().wait.unwrap_or_default();
+        let mut tries = 0;
+        loop {
+            match self.get().await {
+                Err(error) if is_full(&error) && self.status().size > 0 && Instant::now() < end => {
+                    tries += 1;
+                    tokio::time::sleep(FULL.after(tries)).await;
+                }
+                found => return found,
             }
-            found => return found,
         }
     }
 }
 
-/// Does something on a connection of a pool, which may be done twice: on another one if the connection is lost.
+/// A connection for what must not wait for others, and those of a pool where the server does not even take that one.
+#[derive(Clone)]
+pub(crate) struct Own {
+    own: Pool,
+    others: Pool,
+}
+
+impl Own {
+    /// From a pool of one connection.
+    pub(crate) fn new(own: Pool, others: Pool) -> Self {
+        Self { own, others }
+    }
+}
+
+impl Connections for Own {
+    async fn connection(&self) -> std::result::Result<Client, PoolError> {
+        match self.own.get().await {
+            Err(error) if is_full(&error) => self.others.connection().await,
+            found => found,
+        }
+    }
+}
+
+/// Whether the server takes no more connections.
+fn is_full(error: &PoolError) -> bool {
+    matches!(error, PoolError::Backend(error) if error.code() == Some(&SqlState::TOO_MANY_CONNECTIONS))
+}
+
+/// Does something on a connection, which may be done twice: on another one if the connection is lost.
 pub(crate) async fn on<T, W: Future<Output = fault::Result<T>>>(
-    pool: &Pool,
+    connections: &impl Connections,
     work: impl Fn(Arc<Client>) -> W,
 ) -> fault::Result<T> {
     let mut tries = 0;
     loop {
-        let client = Arc::new(connection(pool).await?);
+        let client = Arc::new(connections.connection().await?);
         match work(Arc::clone(&client)).await {
             Err(fault) if fault.is_lost() && tries < AGAIN => {
                 tries += 1;
@@ -68,13 +103,16 @@ pub(crate) async fn on<T, W: Future<Output = fault::Result<T>>>(
     }
 }
 
-/// Runs a query on a connection of a pool.
-pub(crate) async fn query(pool: &Pool, query: impl Fn() -> Statement) -> fault::Result<Vec<Row>> {
+/// Runs a query on a connection.
+pub(crate) async fn query(
+    connections: &impl Connections,
+    query: impl Fn() -> Statement,
+) -> fault::Result<Vec<Row>> {
     let run = |client: Arc<Client>| {
         let query = query();
         async move { query.rows(&client).await }
     };
-    on(pool, run).await
+    on(connections, run).await
 }
 
 /// The address of a database: a URL that may hold a password, which is never shown.

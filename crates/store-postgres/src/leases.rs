@@ -5,14 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use deadpool_postgres::{Client, Pool};
+use deadpool_postgres::Client;
 use entourage_store::{Error, Held, NODE_LEASE, Result};
 use entourage_types::{AgentId, NodeId};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::{
-    connect::on,
+    connect::{Own, on},
     fault,
     nodes::{holder, micros},
     rows::id,
@@ -44,14 +44,14 @@ pub(crate) struct Leases {
 
 impl Leases {
     /// Serves the calls until this is dropped.
-    pub(crate) fn new(node: NodeId, pool: Pool) -> Self {
+    pub(crate) fn new(node: NodeId, own: Own) -> Self {
         let (line, mut waiting) = mpsc::channel(LINE);
         drop(tokio::spawn(async move {
             let mut calls = Vec::new();
             while waiting.recv_many(&mut calls, LINE).await > 0 {
                 while !calls.is_empty() {
                     let later = calls.split_off(together(&calls));
-                    serve(node, &pool, std::mem::replace(&mut calls, later)).await;
+                    serve(node, &own, std::mem::replace(&mut calls, later)).await;
                 }
             }
         }));
@@ -77,13 +77,13 @@ fn together(calls: &[Call]) -> usize {
 }
 
 /// Makes calls that can go together, and answers each of them.
-async fn serve(node: NodeId, pool: &Pool, calls: Vec<Call>) {
+async fn serve(node: NodeId, own: &Own, calls: Vec<Call>) {
     let agents_of = |change| -> BTreeSet<Uuid> {
         let calls = calls.iter().filter(|call| call.change == change);
         calls.flat_map(|call| &call.agents).map(|agent| agent.uuid()).collect()
     };
     let held =
-        changed(node, pool, agents_of(Change::GiveBack), agents_of(Change::Take)).await.map_err(Error::from);
+        changed(node, own, agents_of(Change::GiveBack), agents_of(Change::Take)).await.map_err(Error::from);
     for Call { change, agents, answer } in calls {
         let held = held.as_ref().map_err(Error::clone).map(|held| match change {
             Change::Take => agents
@@ -101,7 +101,7 @@ async fn serve(node: NodeId, pool: &Pool, calls: Vec<Call>) {
 /// of their agents, as those of all nodes do, so that none waits for one that waits for it; and so each is a transaction.
 async fn changed(
     node: NodeId,
-    pool: &Pool,
+    own: &Own,
     given: BTreeSet<Uuid>,
     taken: BTreeSet<Uuid>,
 ) -> fault::Result<BTreeMap<AgentId, NodeId>> {
@@ -129,7 +129,7 @@ async fn changed(
         let statements: Vec<Statement> = give.into_iter().chain(take).collect();
         async move { pipeline(&client, &statements).await }
     };
-    let found = on(pool, change).await?;
+    let found = on(own, change).await?;
     let held = found
         .iter()
         .flatten()

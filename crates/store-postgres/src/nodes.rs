@@ -1,7 +1,7 @@
 //! The nodes that share the database: their signs of life, and which of them serves an agent or does a job.
 //!
 //! Each call is one statement and a transaction of its own, over a connection that nothing else uses, so that no sign of
-//! life waits for commits. A node that is killed between two of them leaves rows of three sorts. Its own row says that it
+//! life waits for commits, unless the server takes no more connections. A node that is killed between two of them leaves rows of three sorts. Its own row says that it
 //! is alive until the lease has ended, and is removed an hour later; its agents and jobs are free from then on, and until
 //! then another node waits. None of that guards a row of the store: a node that wrongly believes that it holds an agent
 //! has its commits refused by the agent's epoch as soon as another one has claimed it.
@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::{
-    connect::{on, query},
+    connect::{Own, on, query},
     fault, inbox,
     leases::{Change, Leases},
     rows::{CLOCK, count, get, id, time, unreadable},
@@ -29,14 +29,15 @@ const KEPT: Duration = Duration::from_secs(3_600);
 /// The node of a handle.
 pub(crate) struct PostgresNodes {
     id: NodeId,
-    /// One connection.
-    own: Pool,
+    own: Own,
     readers: Pool,
     leases: Leases,
 }
 
 impl PostgresNodes {
+    /// The first pool is of one connection.
     pub(crate) fn new(id: NodeId, own: Pool, readers: Pool) -> Self {
+        let own = Own::new(own, readers.clone());
         Self { id, leases: Leases::new(id, own.clone()), own, readers }
     }
 

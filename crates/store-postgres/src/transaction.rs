@@ -8,7 +8,7 @@ use entourage_types::AgentId;
 
 use crate::{
     apply::{self, Applied},
-    connect::connection,
+    connect::Connections as _,
     facts::Known,
     fault::{Fault, Missing, Result},
     hints::{Hints, Place},
@@ -71,7 +71,7 @@ impl Drop for Transaction {
 
 /// Tries a commit once.
 pub(crate) async fn attempt(pool: &Pool, hints: &Hints, commit: &Commit, durability: Durability) -> Outcome {
-    let client = match connection(pool).await {
+    let client = match pool.connection().await {
         Ok(client) => client,
         Err(error) => return Outcome::Failed(error.into()),
     };

@@ -243,7 +243,7 @@ impl Client {
     async fn left_open(&self, agent: &Agent, run: Option<&Run>) -> Result<Option<Cause>> {
         let Some(run) = run.filter(|run| run.status == Status::Running) else { return Ok(None) };
         let steps = self.engine.store().steps(&self.scope, run.id).await?;
-        let ends = self.engine.left_open(agent.id, &steps, &self.inbox(agent).await?);
+        let ends = self.engine.left_open(&steps, &self.inbox(agent).await?);
         Ok(ends.map(|ends| Cause::Crash { ends }))
     }
 

@@ -88,11 +88,11 @@ impl Failures {
         self.quarantined.contains(&agent)
     }
 
-    /// Until when the agent is not tried again, if it failed; at most for the longest of all pauses, whatever the
-    /// clock said when it failed.
+    /// Until when the agent is not tried again, if it failed; nothing if that is further away from `time` than the longest
+    /// of all pauses: the clock was wrong when it failed.
     #[must_use]
-    pub fn put_off_until(&self, agent: AgentId, now: Time) -> Option<Time> {
-        self.agents.get(&agent)?.until.filter(|until| until.since(now) <= LONGEST_PAUSE)
+    pub fn put_off_until(&self, agent: AgentId, time: Time) -> Option<Time> {
+        self.agents.get(&agent)?.until.filter(|until| until.since(time) <= LONGEST_PAUSE)
     }
 
     /// Forgets the failures of all other agents: their activations succeed, if at another node.

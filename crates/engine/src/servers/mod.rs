@@ -5,7 +5,10 @@ mod owner_connections;
 mod owner_secrets;
 mod switches;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
 
 use entourage_tools::{Error as ToolError, Owners, Tool};
 use entourage_types::{Kind, Owner, SecretName, Switches, server_of_tool};
@@ -62,6 +65,8 @@ pub(crate) struct Servers {
     missing: watch::Sender<BTreeMap<String, Missing>>,
     wanted: Notify,
     connections: OwnerConnections,
+    /// The ids of secrets that cannot be opened here, which the log has named.
+    unopened: Mutex<BTreeSet<String>>,
 }
 
 /// What everybody may read of a server that cannot be reached: the error of the transport may name what is the operator's,
@@ -87,6 +92,7 @@ impl Servers {
             catalogue,
             missing: watch::Sender::new(connecting),
             wanted: Notify::new(),
+            unopened: Mutex::default(),
             connections: OwnerConnections::new(connect),
         }
     }

@@ -26,7 +26,18 @@ impl Engine {
                 Ok(value) => drop(values.insert(name.clone(), value)),
                 Err(error) => {
                     // Whoever runs this process may have given it other keys than the others.
-                    tracing::warn!(%owner, server = server_name, secret = %name, %error, "a server is not connected");
+                    if self
+                        .inner
+                        .servers
+                        .unopened
+                        .lock()
+                        .is_ok_and(|mut unopened| unopened.insert(Secret::id_of(owner, name)))
+                    {
+                        tracing::warn!(
+                            %owner, server = server_name, secret = %name, %error,
+                            "a server is not connected; give this process the key that sealed the secret, or set it again"
+                        );
+                    }
                     let why = format!("the MCP server `{server_name}` cannot be connected: {error}");
                     return Err(NoValues::Unusable(why));
                 }

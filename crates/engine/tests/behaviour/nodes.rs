@@ -12,17 +12,22 @@ use std::{
 use crate::kit::{Effects, FakeClockExt, ShiftedClock, TestTool, first_tools, one_kind, within};
 use async_trait::async_trait;
 use entourage_engine::{
-    Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals,
+    Cause, Clock, Engine, Error, NewAgent, NodeSignal, Piece, Signal, Signals,
     dispatch::{self, Dispatcher as _, Embedded},
 };
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
-use entourage_store::{Claim, Layered, MemoryNodes, MemoryStore, Store, StoreLayer};
+use entourage_store::{
+    Claim, Commit, Committed, Layered, MemoryNodes, MemoryStore, Store, StoreLayer, Write,
+};
 use entourage_testkit::{FakeClock, HeldModel};
 use entourage_tools::{Effect, Outcome, Toolbox};
-use entourage_types::{Action, Agent, AgentId, EventBody, NodeId, Owner, Status, Usage};
+use entourage_types::{Action, Agent, AgentId, EventBody, NodeId, Owner, Scope, Status, StepKey, Usage};
 use futures::FutureExt as _;
 use serde_json::json;
-use tokio::{sync::Barrier, task::JoinHandle};
+use tokio::{
+    sync::{Barrier, Notify},
+    task::JoinHandle,
+};
 use tokio_util::sync::CancellationToken;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -89,10 +94,18 @@ impl Signals for Link {
     }
 }
 
+/// Where commits that end a run are held, for ever, while it is closed.
+#[derive(Default)]
+struct Gate {
+    is_closed: AtomicBool,
+    reached: Notify,
+}
+
 /// Has a store know its nodes, and notes from where on its claims read.
 struct Shared {
     nodes: MemoryNodes,
     claims: Arc<Mutex<Vec<u64>>>,
+    ends: Arc<Gate>,
 }
 
 #[async_trait]
@@ -110,6 +123,15 @@ impl StoreLayer for Shared {
         self.claims.lock().unwrap().push(from);
         store.claim(agent, from).await
     }
+
+    async fn commit(&self, store: &Arc<dyn Store>, commit: Commit) -> entourage_store::Result<Committed> {
+        let ends = |write: &Write| matches!(write, Write::Run(run) if run.status == Status::Failed);
+        if self.ends.is_closed.load(Ordering::SeqCst) && commit.writes.iter().any(ends) {
+            self.ends.reached.notify_one();
+            std::future::pending::<()>().await;
+        }
+        store.commit(commit).await
+    }
 }
 
 /// Two nodes: agents work at `here`, people talk to `there`.
@@ -119,6 +141,7 @@ struct Nodes {
     link: Arc<Link>,
     far_link: Arc<Link>,
     clock: FakeClock,
+    ends: Arc<Gate>,
 }
 
 impl Nodes {
@@ -131,9 +154,10 @@ impl Nodes {
         let (rows, clock, model) = (MemoryStore::default(), FakeClock::default(), Arc::new(model));
         let its_clock = clock.clone();
         let nodes = MemoryNodes::new(rows.clone(), move || its_clock.now());
+        let ends = Arc::new(Gate::default());
         let node = |link: &Arc<Link>, ahead| {
-            let (own, layer) =
-                (Arc::new(rows.handle()), Shared { nodes: nodes.another(), claims: Arc::default() });
+            let own = Arc::new(rows.handle());
+            let layer = Shared { nodes: nodes.another(), claims: Arc::default(), ends: Arc::clone(&ends) };
             let store: Arc<dyn Store> = Arc::new(Layered::new(own, layer));
             let builder = Engine::builder(store, Arc::clone(&model) as Arc<dyn Model>);
             let builder = builder
@@ -149,7 +173,14 @@ impl Nodes {
         let [link, far_link] = links;
         link.other_link.set(Arc::clone(&far_link)).ok().unwrap();
         far_link.other_link.set(Arc::clone(&link)).ok().unwrap();
-        Self { here, there, link, far_link, clock }
+        Self { here, there, link, far_link, clock, ends }
+    }
+
+    /// Whether the two hear each other; they do not at first.
+    fn hear(&self, each_other: bool) {
+        for link in [&self.link, &self.far_link] {
+            link.hears_other.store(each_other, Ordering::SeqCst);
+        }
     }
 
     /// Creates an agent with a message at one node, and has the other one work on it.
@@ -326,6 +357,98 @@ async fn a_run_that_ends_each_node_at_which_it_works_is_ended() {
     assert_eq!(run.error.as_deref(), Some(cause));
 }
 
+/// An agent whose run has ended the nodes at which it worked five times, and a node that is about to end the run.
+async fn about_to_be_ended() -> (Nodes, HeldModel, AgentId, JoinHandle<()>) {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Never said.")]));
+    let nodes = Nodes::new(model.clone(), Toolbox::new());
+    let new = NewAgent { message: Some("Take all memory.".into()), ..NewAgent::default() };
+    let agent = nodes.there.client(Owner::local()).create(new, None).await.unwrap().id;
+    for node in [&nodes.here, &nodes.there, &nodes.here, &nodes.there, &nodes.here] {
+        ends_at_work(node, agent, &model).await;
+    }
+    nodes.ends.is_closed.store(true, Ordering::SeqCst);
+    let there = nodes.there.clone();
+    let ending = tokio::spawn(async move { drop(there.advance(agent).await) });
+    within("it is about to be ended", nodes.ends.reached.notified()).await;
+    nodes.ends.is_closed.store(false, Ordering::SeqCst);
+    (nodes, model, agent, ending)
+}
+
+#[tokio::test]
+async fn a_run_whose_ending_ended_a_node_is_left_open_by_every_other_one() {
+    let (nodes, model, agent, ending) = about_to_be_ended().await;
+    ending.abort();
+    assert!(ending.await.unwrap_err().is_cancelled());
+    for node in [&nodes.here, &nodes.there, &nodes.here] {
+        let left = within("it is left", node.advance(agent)).await;
+        assert!(matches!(left, Err(Error::NotYet { after: MINUTE, .. })), "{left:?}");
+        // The first one is gone, and those that look afterwards are there.
+        nodes.hear(true);
+    }
+    let asked = model.begun().now_or_never();
+    assert!(asked.is_none(), "a run that was left has gone on");
+    for node in [&nodes.here, &nodes.there] {
+        let client = node.client(Owner::local());
+        assert_eq!(*client.why(agent).await.unwrap().cause(), Cause::Crash { ends: 6 });
+    }
+    nodes.there.client(Owner::local()).intervene(agent, Action::Stop, None).await.unwrap();
+    within("it is ended", nodes.there.advance(agent)).await.unwrap();
+    assert_eq!(nodes.there.client(Owner::local()).agent(agent).await.unwrap().status, Status::Failed);
+}
+
+/// As where the store is away for a moment, and what delivers calls another node.
+#[tokio::test]
+async fn a_run_that_one_node_was_to_end_is_ended_by_the_next() {
+    let (nodes, model, agent, ending) = about_to_be_ended().await;
+    nodes.hear(true);
+    ending.abort();
+    assert!(ending.await.unwrap_err().is_cancelled());
+    within("it is ended", nodes.here.advance(agent)).await.unwrap();
+    assert_eq!(nodes.here.client(Owner::local()).agent(agent).await.unwrap().status, Status::Failed);
+    assert!(model.begun().now_or_never().is_none(), "it has gone on");
+}
+
+/// Nor is a node's end counted against a run that only waited there.
+#[tokio::test]
+async fn a_run_that_waits_for_its_turn_at_a_node_is_counted_once_wherever_it_goes_on() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Said at last.")]));
+    let nodes = Nodes::new(model.clone(), Toolbox::new());
+    let client = nodes.there.client(Owner::local());
+    let new = || NewAgent { message: Some("Take all memory.".into()), ..NewAgent::default() };
+    let agents = [client.create(new(), None).await.unwrap().id, client.create(new(), None).await.unwrap().id];
+    for node in [&nodes.here, &nodes.there, &nodes.here] {
+        for agent in agents {
+            ends_at_work(node, agent, &model).await;
+        }
+    }
+    let [first, second] = agents;
+    let ends = async |agent| {
+        let run = client.runs(agent, Default::default()).await.unwrap().remove(0).id;
+        let steps = nodes.here.store().steps(&Scope::All, run).await.unwrap();
+        steps.iter().find(|step| step.key == StepKey::Restart).unwrap().attempt
+    };
+    for (node, is_there, counted) in
+        [(&nodes.there, false, 3), (&nodes.here, true, 3), (&nodes.there, false, 3)]
+    {
+        nodes.hear(is_there);
+        let turn = tokio::spawn({
+            let node = node.clone();
+            async move { drop(node.advance(first).await) }
+        });
+        model.begun().await;
+        let mut waits = Box::pin(node.advance(second));
+        for _ in 0..100 {
+            assert!(futures::poll!(&mut waits).is_pending());
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ends(second).await, counted);
+        drop(waits);
+        turn.abort();
+        assert!(turn.await.unwrap_err().is_cancelled());
+    }
+    assert!(ends(first).await > 3, "it was at work where processes ended");
+}
+
 /// What ends the processes may be what is read.
 #[tokio::test]
 async fn a_process_that_starts_beside_others_counts_a_run_before_it_reads_it() {
@@ -334,7 +457,7 @@ async fn a_process_that_starts_beside_others_counts_a_run_before_it_reads_it() {
     let nodes = MemoryNodes::new(rows.clone(), move || clock.now());
     let start = || {
         let claims = Arc::default();
-        let layer = Shared { nodes: nodes.another(), claims: Arc::clone(&claims) };
+        let layer = Shared { nodes: nodes.another(), claims: Arc::clone(&claims), ends: Arc::default() };
         let store = Arc::new(Layered::new(Arc::new(rows.handle()), layer));
         let engine = Engine::builder(store, Arc::new(model.clone())).kinds(one_kind(|_| {})).build();
         (engine, claims)
@@ -358,8 +481,7 @@ async fn a_process_that_starts_beside_others_counts_a_run_before_it_reads_it() {
 async fn a_run_that_moves_between_nodes_that_are_there_is_not_counted() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Said at last.")]));
     let nodes = Nodes::new(model.clone(), Toolbox::new());
-    nodes.link.hears_other.store(true, Ordering::SeqCst);
-    nodes.far_link.hears_other.store(true, Ordering::SeqCst);
+    nodes.hear(true);
     let new = NewAgent { message: Some("Take your time.".into()), ..NewAgent::default() };
     let client = nodes.there.client(Owner::local());
     let agent = client.create(new, None).await.unwrap().id;

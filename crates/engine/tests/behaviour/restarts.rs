@@ -148,8 +148,8 @@ async fn a_run_whose_ending_also_kills_the_process_is_left_alone() {
     let (model, mut world) = held_model_without_workers().await;
     let agent = world.ask("Take all memory.").await;
     world = kill_until_the_limit(world, &model, &agent).await;
-    // The decision to end it is recorded, and the commit that ends it is never applied.
-    let faults = Faults::default().plan(2, Fault::DieBefore);
+    // The decision to end it is recorded, and that its turn has come, and the commit that ends it is never applied.
+    let faults = Faults::default().plan(3, Fault::DieBefore);
     world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
     within("it dies", death_of(&faults)).await;
@@ -172,11 +172,11 @@ async fn a_failed_attempt_to_end_a_run_is_repeated_in_the_same_process() {
     let (model, mut world) = held_model_without_workers().await;
     let agent = world.ask("Take all memory.").await;
     world = kill_until_the_limit(world, &model, &agent).await;
-    let faults = Faults::default().plan(2, Fault::Hang);
+    let faults = Faults::default().plan(3, Fault::Hang);
     world = world.restart(faults.clone()).await;
     let work = spawn_advance(&world, agent.id);
     within("it hangs", async {
-        while faults.commits() < 2 {
+        while faults.commits() < 3 {
             tokio::task::yield_now().await;
         }
     })

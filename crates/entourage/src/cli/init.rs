@@ -14,7 +14,7 @@ use super::{
     backend::Result,
     failure::{Exit, Failure},
     globals::Globals,
-    out,
+    out, private,
 };
 
 const AFTER_HELP: &str = "\
@@ -73,15 +73,8 @@ impl Init {
 
 /// Writes a new file, and the directories above it, private to their owner: keys may be written there.
 fn write(path: &Path, text: &str) -> io::Result<()> {
-    let mut directories = fs::DirBuilder::new();
-    let mut options = fs::OpenOptions::new();
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::DirBuilderExt::mode(&mut directories, 0o700);
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    }
     if let Some(directory) = path.parent() {
-        directories.recursive(true).create(directory)?;
+        private::directory(directory)?;
     }
-    options.write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+    private::open(fs::OpenOptions::new().create_new(true), path)?.write_all(text.as_bytes())
 }

@@ -43,6 +43,7 @@ mod out;
 mod outgoing_message;
 mod paint;
 mod pieces;
+mod private;
 mod progress;
 mod projects;
 mod prune;

@@ -66,6 +66,9 @@ impl Serve {
         if matches!(server.auth, Auth::None) && !server.bind.ip().is_loopback() {
             return Err(Error::Unprotected(server.bind).into());
         }
+        // Before it is one of the processes that share the database.
+        let is_beside_others = settings.store.url.is_some() && settings.cluster.role.answers();
+        let _alone = is_beside_others.then(|| Running::alone(&settings.data)).transpose()?;
         let shutdown = interrupt::token_of_server();
         let entourage = Entourage::open(&settings).await?;
         for problem in &entourage.problems {
@@ -80,7 +83,6 @@ impl Serve {
         if !settings.cluster.role.answers() {
             return only_work(globals, &settings, entourage, &shutdown).await;
         }
-        Running::refuse_beside_another(&settings.data).await?;
         let listener = entourage_server::bind(server.bind).await?;
         let address = listener.local_addr().map_err(|error| Failure::failed(error.to_string()))?;
         let mut running = Running::here(address);

@@ -202,7 +202,7 @@ impl Session {
     /// conversation, events are shown while the agents rest too, because others may write to them.
     pub(crate) async fn until_rest(&mut self, mut lines: Option<&mut Lines>, typed: Typed) -> Result<End> {
         let mut ticks = tokio::time::interval(TICK);
-        let mut silence = pin!(tokio::time::sleep(SILENCE));
+        let (mut silence, mut is_told) = (pin!(tokio::time::sleep(SILENCE)), false);
         loop {
             if lines.is_some() {
                 self.ask(typed);
@@ -227,6 +227,7 @@ impl Session {
                 signal = self.follow.next() => self.take(signal?, typed).await?,
                 line = next(&mut lines) => match line {
                     Some(line) => {
+                        is_told = false;
                         silence.as_mut().reset(Instant::now() + SILENCE);
                         if let Some(end) = self.handle_line(line, typed).await? {
                             return Ok(end);
@@ -246,10 +247,9 @@ impl Session {
                     self.view.clear();
                     return Ok(End::Interrupted);
                 }
-                () = silence.as_mut(), if !silence.is_elapsed() => {
-                    if !self.says_that_no_process_works().await {
-                        silence.as_mut().reset(Instant::now() + SILENCE);
-                    }
+                () = silence.as_mut(), if !is_told => {
+                    is_told = self.says_that_no_process_works().await;
+                    silence.as_mut().reset(Instant::now() + SILENCE);
                 }
                 _ = ticks.tick() => if self.asking.is_none() && !self.rested {
                     self.view.draw(&self.progress);

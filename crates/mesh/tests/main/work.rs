@@ -1,15 +1,18 @@
 //! What is begun at one node is done at another.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use async_trait::async_trait;
-use entourage_engine::{Cause, NewAgent, Piece, Signal, Watch};
+use entourage_engine::{Cause, NewAgent, Piece, Signal, Signals as _, Watch};
 use entourage_llm::{Delta, Deltas, Model, Reply, Request, Result, Script, ScriptedModel};
 use entourage_testkit::HeldModel;
 use entourage_types::{Action, EventBody, NodeRole, Status, Usage};
 use tokio::sync::Notify;
 
-use crate::kit::{Node, Place, within};
+use crate::kit::{Node, Place, until, within};
 
 /// Streams two words, and ends when a test has seen them.
 struct TwoWords(Arc<Notify>);
@@ -221,6 +224,28 @@ async fn an_agent_of_a_node_that_has_died_goes_on_at_another() {
     within("it goes on", ended(&mut watch)).await;
     let items = other.client().items(agent.id, 0, 10).await.unwrap();
     assert!(format!("{items:?}").contains("Here."), "{items:?}");
+}
+
+/// What such a node leaves at work is not counted as what an ended process has left.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_gives_no_sign_of_life_is_heard_until_it_is_gone() {
+    let place = Place::new();
+    let silent = ScriptedModel::new([]);
+    let [one, other] =
+        [place.node(NodeRole::Worker, silent.clone()).await, place.node(NodeRole::Worker, silent).await];
+    one.linked(1).await;
+    other.linked(1).await;
+    let [of_other, of_one] = [&one, &other].map(|node| node.mesh.others()[0].0.id);
+    // The next to look finds itself alone.
+    place.advance(Duration::from_secs(11));
+    until("one is not counted on", || one.mesh.others().is_empty() || other.mesh.others().is_empty()).await;
+    let (mut often, began) = (tokio::time::interval(Duration::from_millis(5)), Instant::now());
+    while began.elapsed() < Duration::from_millis(200) {
+        assert!(one.mesh.hears(of_other) && other.mesh.hears(of_one), "after {:?}", began.elapsed());
+        often.tick().await;
+    }
+    drop(one);
+    until("it is gone", || !other.mesh.hears(of_one)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use entourage_store::{Commit, Database, Error, Store, Write, database::Migrated};
+use entourage_store::{Commit, Database, Error, NodeInfo, Store, Write, database::Migrated};
 use entourage_store_postgres::{PostgresDatabase, Settings, VERSION};
-use entourage_types::Scope;
+use entourage_types::{NodeRole, Scope};
 
 use crate::server::{NOW, Scratch, root, run};
 
@@ -45,6 +45,26 @@ async fn who_gets_no_more_connections_works_with_those_that_there_are() {
     while let Some(done) = tasks.join_next().await {
         assert!(done.unwrap().unwrap().is_some());
     }
+}
+
+/// Also a sign of life, for which there is no connection of its own then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_gets_no_connection_for_its_signs_of_life_gives_them_all_the_same() {
+    let Some(scratch) = Scratch::new() else { return };
+    // One to write, and one to read.
+    let url = scratch.limited(2).await;
+    let store = PostgresDatabase::new(&url, Settings::default()).unwrap().connect().await.unwrap();
+    let nodes = store.nodes().unwrap();
+    let info = NodeInfo {
+        listener: None,
+        version: "1".to_owned(),
+        role: NodeRole::All,
+        dispatch: None,
+        draining: false,
+    };
+    assert_eq!(nodes.beat(&info).await.unwrap().nodes.len(), 1);
+    let agent = root().id;
+    assert!(nodes.take(&[agent]).await.unwrap().is_empty(), "nobody else has it");
 }
 
 /// A migration returns the versions before and after it, and changes nothing that is up to date.

@@ -14,10 +14,12 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout};
 
 use super::{Result, connection};
-use crate::cli::{describe, failure::Failure, out};
+use crate::cli::{describe, failure::Failure, out, private};
 
 /// The file in the data directory that announces it.
 const FILE: &str = "server.json";
+/// The file that a server locks which shares its database with others.
+const LOCK: &str = "server.lock";
 /// How long a process on this machine may take to answer that it is alive.
 const PATIENCE: Duration = Duration::from_millis(1000);
 /// How many heartbeats in a row a stream may miss.
@@ -104,19 +106,33 @@ impl Running {
         is_alive(self.pid) || Self::announced(&self.data).is_some_and(is_next)
     }
 
-    /// Refuses to serve with a data directory with which another process serves: commands would find one of them, and
-    /// none once the other one ends. A file of a database refuses that by itself.
+    /// Has no other process serve with a data directory, for as long as the file is open: commands would find one of
+    /// them, and none once the other one ends. A file of a database refuses that by itself.
     ///
     /// # Errors
-    /// If there is such a process.
-    pub(crate) async fn refuse_beside_another(data: &Path) -> Result<()> {
-        let other = Self::find(data, true).await.filter(|other| other.pid != std::process::id());
-        let Some(Self { pid, url, .. }) = other.filter(Self::is_server) else { return Ok(()) };
-        Err(Failure::failed(format!(
-            "another process (pid {pid}, {url}) serves with the data directory {}: processes that share a database \
-             need one each. Give this one its own with --data",
-            data.display()
-        )))
+    /// If another process serves with it, or it cannot be created.
+    pub(crate) fn alone(data: &Path) -> Result<fs::File> {
+        let path = data.join(LOCK);
+        let opened = private::directory(data)
+            .and_then(|()| private::open(fs::File::options().create(true).truncate(false), &path));
+        let lock = opened.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+        match lock.try_lock() {
+            Ok(()) => Ok(lock),
+            Err(fs::TryLockError::Error(error)) => {
+                let path = path.display();
+                tracing::warn!(%error, "{path} cannot be locked: another process that serves beside it is not refused");
+                Ok(lock)
+            }
+            Err(fs::TryLockError::WouldBlock) => {
+                let other = Self::announced(data).map(|Self { pid, url, .. }| format!(" (pid {pid}, {url})"));
+                Err(Failure::failed(format!(
+                    "another process{} serves with the data directory {}: processes that share a database need one \
+                     each. Give this one its own with --data",
+                    other.unwrap_or_default(),
+                    data.display()
+                )))
+            }
+        }
     }
 
     /// Announces this process to other commands until the returned sign is dropped.
@@ -230,7 +246,7 @@ impl Sign {
             // Written whole or not at all: other commands may read it at any moment.
             let beside = self.path.with_extension("json.new");
             let _ = fs::remove_file(&beside);
-            private(&beside)?.write_all(&text)?;
+            private::open(fs::File::options().create_new(true), &beside)?.write_all(&text)?;
             fs::rename(&beside, &self.path)
         });
         let path = self.path.display();
@@ -246,15 +262,6 @@ impl Drop for Sign {
             let _ = fs::remove_file(&self.path);
         }
     }
-}
-
-/// A new file that its owner alone may read.
-fn private(path: &Path) -> io::Result<fs::File> {
-    let mut options = fs::File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 #[cfg(unix)]

@@ -152,7 +152,7 @@ impl Signals for Link {
         }
     }
 
-    /// All machines are there: what one takes from another moves, for want of a lease.
+    /// What one machine takes from another moves, for want of a lease: no end is counted here.
     fn hears(&self, _: NodeId) -> bool {
         true
     }
