@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use entourage_types::{AgentId, PostId, Time};
+use entourage_types::{AgentId, PostId};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
@@ -57,16 +57,16 @@ pub(crate) struct ActivationGuard {
 #[derive(Clone, Copy)]
 struct Deadline<'c> {
     clock: &'c dyn Clock,
-    end: Time,
+    end: Tick,
 }
 
 impl<'c> Deadline<'c> {
     fn in_grace(clock: &'c dyn Clock) -> Self {
-        Self { clock, end: clock.now() + GRACE }
+        Self { clock, end: clock.tick() + GRACE }
     }
 
     async fn passes(self) {
-        self.clock.sleep_until(self.end).await;
+        self.clock.sleep(self.end.since(self.clock.tick())).await;
     }
 }
 
@@ -265,6 +265,7 @@ impl Drop for ActivationGuard {
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
+    use entourage_types::Time;
     use futures::poll;
 
     use super::*;

@@ -1,7 +1,5 @@
 //! One activation: claim the agent, run its program, stop or sleep.
 
-use std::time::Duration;
-
 use entourage_store::{Claim, Commit, Error as StoreError, Write};
 use entourage_types::{Action, Agent, AgentId, EntityKind, Post, PostBody, Status, Time, Wakeup};
 use tracing::Instrument;
@@ -18,8 +16,6 @@ use crate::{
 
 /// How often an activation begins again at once because what its commit expected has changed.
 const MOST_TRIES: u32 = 20;
-/// The pause before a run that is left open for a person is looked at again; what the person posts is read at once.
-const LEFT: Duration = Duration::from_secs(60);
 
 impl Engine {
     /// Advances an agent as far as it can go. A dispatcher calls this for each wake-up, one at a time per
@@ -75,7 +71,7 @@ impl Engine {
                 Ok(ResumeDecision::Later(_)) if entered.cancel_token().is_cancelled() => return Ok(()),
                 Ok(ResumeDecision::Later(after)) => return Err(Error::NotYet { agent, after }),
                 Ok(ResumeDecision::Left) if !entered.cancel_token().is_cancelled() => {
-                    return Err(Error::NotYet { agent, after: LEFT });
+                    return Err(Error::LeftOpen { agent });
                 }
                 Ok(ResumeDecision::Left) | Err(Error::Store(StoreError::Fenced { .. })) => return Ok(()),
                 Ok(ResumeDecision::GiveUp(alone, cause)) => (alone, Some(cause)),

@@ -238,6 +238,12 @@ pub enum Error {
         /// After how long.
         after: Duration,
     },
+    /// Ending the agent's run has ended a process: the run stays as it is until a person stops the agent.
+    #[error("agent {agent} is left as it is: ending its run ended the process. Stop it")]
+    LeftOpen {
+        /// Which agent.
+        agent: AgentId,
+    },
     /// The kinds' files have mistakes.
     #[error("the kinds cannot be loaded:\n{0}")]
     Kinds(String),

@@ -60,6 +60,8 @@ struct LeftAtWork {
     in_line: Mutex<HashSet<AgentId>>,
     /// Those that the log has reported as left for a person.
     said: Mutex<HashSet<AgentId>>,
+    /// Those of them that this process ends, because the person has asked for it.
+    tried: Mutex<HashSet<AgentId>>,
 }
 
 impl LeftAtWork {
@@ -69,6 +71,7 @@ impl LeftAtWork {
         locked(&self.counted).remove(&agent);
         locked(&self.in_line).remove(&agent);
         locked(&self.said).remove(&agent);
+        locked(&self.tried).remove(&agent);
     }
 }
 
@@ -126,8 +129,9 @@ impl Restarts {
     async fn take(&self, store: &dyn Store, agent: AgentId) -> Result<Option<Resumed<'_>>> {
         let init = async || {
             let agents = Mutex::new(at_work(store).await?);
-            let (counted, in_line, said) = (Mutex::default(), Mutex::default(), Mutex::default());
-            Ok::<_, Error>(LeftAtWork { counted, agents, in_line, said })
+            let (counted, in_line) = (Mutex::default(), Mutex::default());
+            let (said, tried) = (Mutex::default(), Mutex::default());
+            Ok::<_, Error>(LeftAtWork { counted, agents, in_line, said, tried })
         };
         let left = self.left.get_or_try_init(init).await?;
         let by = locked(&left.agents).remove(&agent);
@@ -184,23 +188,25 @@ impl Engine {
             return Ok(ResumeDecision::GoOn(None));
         };
         let came = self.count_restart(&mut taken, entered).await;
-        // In any other case, also if the store fails or this is cancelled, the agent is looked at again.
-        taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(_)));
-        if taken.is_done {
+        // In any other case, also if the store fails or this is cancelled, the agent is looked at again; one that goes on
+        // alone is until it has done something.
+        taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(None)));
+        if let Ok(ResumeDecision::GoOn(_)) = came {
             locked(&taken.left.in_line).remove(&id);
+            taken.by = LeftBy::Nobody;
         }
         came
     }
 
     /// Whether this claim has a run to resume as what an earlier process left, with the next activation: because it took it
-    /// from another node that is not there any more, or because ends are on record that this process has not looked at.
+    /// from another node that is not there any more, or because of what is on record and this process has not looked at.
     pub(crate) fn finds_left(&self, claim: &Claim) -> bool {
         let is_at_work = claim.run.as_ref().is_some_and(|run| run.status == Status::Running);
         let Some(left) = self.inner.restarts.left.get().filter(|_| is_at_work) else { return false };
         let (id, is_lost) = (claim.agent.id, self.is_lost(claim));
-        let OnRecord { ends, .. } = on_record(&claim.steps);
+        let OnRecord { ends, is_at_rest } = on_record(&claim.steps);
         let mut counted = locked(&left.counted);
-        if !is_lost && (ends == 0 || counted.get(&id) == Some(&ends)) {
+        if !is_lost && !is_at_rest && (ends == 0 || counted.get(&id) == Some(&ends)) {
             return false;
         }
         counted.remove(&id);
@@ -218,7 +224,8 @@ impl Engine {
     /// left open until a person stops or deletes its agent.
     pub(crate) fn left_open(&self, steps: &[Step], inbox: &[Post]) -> Option<u32> {
         let OnRecord { ends, .. } = on_record(steps);
-        (ends > self.inner.restarts.give_up_after && !is_to_end(inbox)).then_some(ends)
+        let most = self.inner.restarts.give_up_after;
+        (ends > most.saturating_add(asked_to_end(inbox))).then_some(ends)
     }
 
     async fn count_restart(
@@ -260,10 +267,11 @@ impl Engine {
                 LeftBy::Nobody => false,
             });
         }
-        // A stop, deletion or pause need not wait for the run's turn, and the first two may also end a run
-        // that was left.
-        let is_ended = is_to_end(&inbox);
-        if ends > most && !is_ended {
+        // A stop, deletion or pause need not wait for the run's turn. Each of the first two also has a run that was left
+        // ended once; whether that has ended the process is not known before the next look.
+        let asked = asked_to_end(&inbox);
+        let is_tried = locked(&left.tried).contains(&id);
+        if ends > most.saturating_add(asked) && !(is_tried && asked > 0) {
             self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest }).await?;
             if locked(&left.said).insert(id) {
                 tracing::error!(
@@ -274,7 +282,7 @@ impl Engine {
             }
             return Ok(ResumeDecision::Left);
         }
-        let is_held = is_ended || inbox.iter().any(|post| action(&post.body) == Some(Action::Pause));
+        let is_held = asked > 0 || inbox.iter().any(|post| action(&post.body) == Some(Action::Pause));
         let mut alone = None;
         if ends >= ALONE_FROM.min(most.saturating_sub(1)).max(1) && !is_held {
             self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest: true }).await?;
@@ -284,7 +292,12 @@ impl Engine {
                 return Ok(ResumeDecision::Later(COMES_AGAIN));
             }
         }
-        self.record(&agent, &run, &mut recorded, OnRecord { ends, is_at_rest: false }).await?;
+        let is_attempt = ends > most && !is_tried;
+        let now = OnRecord { ends: ends + u32::from(is_attempt), is_at_rest: false };
+        self.record(&agent, &run, &mut recorded, now).await?;
+        if is_attempt {
+            locked(&left.tried).insert(id);
+        }
         if ends < most {
             return Ok(ResumeDecision::GoOn(alone));
         }
@@ -303,7 +316,7 @@ impl Engine {
             commit.push(Write::Step(step_of(run.id, StepKey::ProcessEnded, u32::from(now.is_at_rest), at)));
         }
         if !commit.writes.is_empty() {
-            self.store().commit(commit).await?;
+            self.commit(commit).await?;
         }
         *before = now;
         if let Some(left) = self.inner.restarts.left.get().filter(|_| now.ends > 0) {
@@ -321,9 +334,10 @@ fn action(post: &PostBody) -> Option<Action> {
     }
 }
 
-/// Whether a person wants the agent's run to end.
-fn is_to_end(inbox: &[Post]) -> bool {
-    inbox.iter().any(|post| matches!(action(&post.body), Some(Action::Stop | Action::Delete)))
+/// How often it was asked for that the agent's run ends.
+fn asked_to_end(inbox: &[Post]) -> u32 {
+    let asks = |post: &&Post| matches!(action(&post.body), Some(Action::Stop | Action::Delete));
+    u32::try_from(inbox.iter().filter(asks).count()).unwrap_or(u32::MAX)
 }
 
 fn step_of(run: RunId, key: StepKey, attempt: u32, at: Time) -> Step {

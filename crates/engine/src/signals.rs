@@ -163,7 +163,7 @@ impl Engine {
         self.inner.activations.leave(agent, &**self.clock()).await;
         let clock = Arc::clone(self.clock());
         tokio::spawn(async move {
-            clock.sleep_until(clock.now() + EVICTED).await;
+            clock.sleep(EVICTED).await;
             drop(mark);
         });
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use entourage_engine::{
-    Clock, Result as EngineResult,
+    Clock, Error as EngineError, Result as EngineResult,
     dispatch::{Advance, Due, Failures, Places},
 };
 use entourage_store::Store;
@@ -155,6 +155,10 @@ impl Deliveries {
                 () = self.over.cancelled() => return Err(NotNow::Ending),
                 outcome = self.attempt(agent, delivery.due) => outcome?,
             };
+            // A person has the next word, whose message calls anew: Restate would keep it behind this call.
+            if let Ok(Err(EngineError::LeftOpen { .. })) = outcome {
+                return Ok(());
+            }
             let now = self.clock.now();
             let again = self.failures().ended(agent, outcome, now);
             match again {

@@ -15,6 +15,8 @@ use crate::{Error, Result};
 const FAILING: Backoff = Backoff::new(Duration::from_millis(500), LONGEST_PAUSE);
 /// The longest pause between attempts at an agent.
 const LONGEST_PAUSE: Duration = Duration::from_secs(64);
+/// The pause before a run that is left open for a person is looked at again. What the person posts is read at once.
+const LEFT: Duration = Duration::from_secs(60);
 /// Between attempts while the store cannot be used.
 const UNAVAILABLE: Backoff = Backoff::new(Duration::from_millis(500), LONGEST);
 /// The longest pause while the store cannot be used.
@@ -60,6 +62,7 @@ impl From<Error> for Failure {
             Error::Store(error) if error.is_outage() => Self::Store(error.to_string()),
             Error::Store(error @ StoreError::Damaged(_)) => Self::Damaged(error.to_string()),
             Error::NotYet { after, .. } => Self::NotYet(after),
+            Error::LeftOpen { .. } => Self::NotYet(LEFT),
             // The next activation reads whether the commit happened.
             Error::Store(StoreError::Unknown { .. }) => Self::NotYet(Duration::ZERO),
             error => Self::Own(error.to_string()),

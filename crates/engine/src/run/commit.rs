@@ -2,7 +2,7 @@
 //! checks.
 
 use entourage_store::{Commit, Committed, Error as StoreError, Write};
-use entourage_types::{Step, StepKey, Time};
+use entourage_types::{ItemBody, Step, StepKey, Time};
 
 use super::{Result, Run};
 use crate::{restart::has_worked, tool_lists::ToolLists, versions::is_kind};
@@ -39,14 +39,7 @@ impl Run<'_> {
         if counts {
             commit.push(Write::Run(self.record.clone()));
         }
-        let is_recorded = |key: &StepKey| self.steps.get(key).is_some_and(|step| step.attempt > 0);
-        let recorded: Vec<_> =
-            [StepKey::Restart, StepKey::ProcessEnded].into_iter().filter(is_recorded).collect();
-        let resets = !recorded.is_empty() && commit.writes.iter().any(|write| self.is_work(write));
-        if resets {
-            let at = commit.at;
-            commit.writes.extend(recorded.into_iter().map(|key| has_worked(&self.record, key, at)));
-        }
+        let resets = self.reset_ends(&mut commit);
         let steps: Vec<Step> = commit
             .writes
             .iter()
@@ -74,10 +67,27 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Whether a write is progress of the run.
+    /// Has a commit that holds progress of the run reset what is on record of the ends of its processes. Returns whether it
+    /// does.
+    pub(super) fn reset_ends(&self, commit: &mut Commit) -> bool {
+        let is_recorded = |key: &StepKey| self.steps.get(key).is_some_and(|step| step.attempt > 0);
+        let recorded: Vec<_> =
+            [StepKey::Restart, StepKey::ProcessEnded].into_iter().filter(is_recorded).collect();
+        let resets = !recorded.is_empty() && commit.writes.iter().any(|write| self.is_work(write));
+        if resets {
+            let at = commit.at;
+            commit.writes.extend(recorded.into_iter().map(|key| has_worked(&self.record, key, at)));
+        }
+        resets
+    }
+
+    /// Whether a write is progress of the run. What it has received is none: it was sent whatever the run does.
     fn is_work(&self, write: &Write) -> bool {
         match write {
-            Write::Item(item) => item.run == self.record.id,
+            Write::Item(item) => {
+                item.run == self.record.id
+                    && !matches!(item.body, ItemBody::Message(_) | ItemBody::Context(_))
+            }
             Write::Step(step) => step.key.is_work(),
             _ => false,
         }

@@ -381,7 +381,7 @@ async fn a_run_whose_ending_ended_a_node_is_left_open_by_every_other_one() {
     assert!(ending.await.unwrap_err().is_cancelled());
     for node in [&nodes.here, &nodes.there, &nodes.here] {
         let left = within("it is left", node.advance(agent)).await;
-        assert!(matches!(left, Err(Error::NotYet { after: MINUTE, .. })), "{left:?}");
+        assert!(matches!(left, Err(Error::LeftOpen { .. })), "{left:?}");
         // The first one is gone, and those that look afterwards are there.
         nodes.hear(true);
     }
@@ -447,6 +447,27 @@ async fn a_run_that_waits_for_its_turn_at_a_node_is_counted_once_wherever_it_goe
         assert!(turn.await.unwrap_err().is_cancelled());
     }
     assert!(ends(first).await > 3, "it was at work where processes ended");
+}
+
+/// It was at rest where a process has ended in order, and is not where another one has taken it.
+#[tokio::test]
+async fn a_run_that_was_handed_over_in_order_is_counted_where_it_goes_on() {
+    let model = HeldModel::new(ScriptedModel::new([Script::text("Never said.")]));
+    let nodes = Nodes::new(model.clone(), Toolbox::new());
+    nodes.hear(true);
+    let (agent, working) = nodes.begin("Take all memory.").await;
+    model.begun().await;
+    nodes.here.stopping().cancel();
+    within("it leaves", working).await.unwrap().unwrap();
+    let client = nodes.there.client(Owner::local());
+    let run = client.runs(agent.id, Default::default()).await.unwrap().remove(0).id;
+    let is_at_rest = async || {
+        let steps = nodes.there.store().steps(&Scope::All, run).await.unwrap();
+        steps.iter().find(|step| step.key == StepKey::ProcessEnded).unwrap().attempt == 1
+    };
+    assert!(is_at_rest().await);
+    ends_at_work(&nodes.there, agent.id, &model).await;
+    assert!(!is_at_rest().await);
 }
 
 /// What ends the processes may be what is read.

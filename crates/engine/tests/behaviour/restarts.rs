@@ -166,6 +166,47 @@ async fn a_run_whose_ending_also_kills_the_process_is_left_alone() {
     assert_eq!(now(&world, &agent).await.status, Status::Failed);
 }
 
+/// Each stop has it ended once: what ends each process that tries is not tried for ever.
+#[tokio::test]
+async fn a_stop_has_a_run_ended_once_that_ends_the_process_when_it_is_ended() {
+    let (model, mut world) = held_model_without_workers().await;
+    let agent = world.ask("Take all memory.").await;
+    world = kill_until_the_limit(world, &model, &agent).await;
+    for stops in 0..3 {
+        // The count, that its turn has come, and the end; that a person has asked for it, and the end.
+        let faults = Faults::default().plan(if stops == 0 { 3 } else { 2 }, Fault::DieBefore);
+        world = world.restart(faults.clone()).await;
+        let work = spawn_advance(&world, agent.id);
+        within("it dies", death_of(&faults)).await;
+        world = kill_and_restart(world, [work]).await;
+        for _ in 0..2 {
+            within("it is left", spawn_advance(&world, agent.id)).await.unwrap();
+            let why = world.client().why(agent.id).await.unwrap();
+            assert!(matches!(why.cause(), Cause::Crash { .. }), "{stops} stops: {:?}", why.cause());
+            world = restart_two_minutes_later(world).await;
+        }
+        world.client().intervene(agent.id, entourage_types::Action::Stop, None).await.unwrap();
+    }
+    within("it is ended", spawn_advance(&world, agent.id)).await.unwrap();
+    assert_eq!(now(&world, &agent).await.status, Status::Failed);
+}
+
+/// What others write to a run is no progress of it.
+#[tokio::test]
+async fn a_run_that_is_written_to_between_restarts_is_ended_all_the_same() {
+    let (model, mut world) = held_model_without_workers().await;
+    let agent = world.ask("Take all memory.").await;
+    for _ in 0..GIVE_UP_AFTER {
+        let work = spawn_advance(&world, agent.id);
+        model.begun().await;
+        world = kill_and_restart(world, [work]).await;
+        world.client().send(agent.id, "Hurry.", None).await.unwrap();
+    }
+    within("the run is ended", spawn_advance(&world, agent.id)).await.unwrap();
+    let run = world.client().runs(agent.id, Default::default()).await.unwrap().remove(0);
+    assert!(run.error.unwrap().contains("without progress"), "it is ended as one without progress");
+}
+
 /// One end of a process counts once, however many attempts the next process makes.
 #[tokio::test]
 async fn a_failed_attempt_to_end_a_run_is_repeated_in_the_same_process() {

@@ -75,7 +75,12 @@ impl Run<'_> {
             commit.writes.extend(self.engine.presumed(&self.agent).await?);
         }
         commit.writes.extend(self.asleep(on, at));
-        self.commit_as_is(commit).await.map(drop)
+        let resets = self.reset_ends(&mut commit);
+        self.commit_as_is(commit).await?;
+        if resets {
+            self.engine.inner.restarts.forget(self.agent.id);
+        }
+        Ok(())
     }
 
     /// Returns the writes of a run that sleeps from here on: its rows, and that its wake-ups are served.

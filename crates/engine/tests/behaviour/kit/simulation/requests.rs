@@ -52,7 +52,10 @@ impl Request {
             // after an activation that was silent for too long, since the clock jumps meanwhile.
             Self::Advance => matches!(
                 error,
-                Error::NotYet { .. } | Error::Stuck { .. } | Error::Store(StoreError::Unknown { .. })
+                Error::NotYet { .. }
+                    | Error::LeftOpen { .. }
+                    | Error::Stuck { .. }
+                    | Error::Store(StoreError::Unknown { .. })
             ),
         }
     }
