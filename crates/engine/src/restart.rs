@@ -206,7 +206,8 @@ impl Engine {
         let (id, is_lost) = (claim.agent.id, self.is_lost(claim));
         let OnRecord { ends, is_at_rest } = on_record(&claim.steps);
         let mut counted = locked(&left.counted);
-        if !is_lost && !is_at_rest && (ends == 0 || counted.get(&id) == Some(&ends)) {
+        let is_known = ends == 0 || counted.get(&id) == Some(&ends);
+        if !is_lost && !is_at_rest && is_known {
             return false;
         }
         counted.remove(&id);

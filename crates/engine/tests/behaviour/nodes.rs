@@ -441,6 +441,7 @@ async fn a_run_that_waits_for_its_turn_at_a_node_is_counted_once_wherever_it_goe
             assert!(futures::poll!(&mut waits).is_pending());
             tokio::task::yield_now().await;
         }
+        assert!(model.begun().now_or_never().is_none(), "both are at work at once");
         assert_eq!(ends(second).await, counted);
         drop(waits);
         turn.abort();
@@ -455,6 +456,8 @@ async fn a_run_that_was_handed_over_in_order_is_counted_where_it_goes_on() {
     let model = HeldModel::new(ScriptedModel::new([Script::text("Never said.")]));
     let nodes = Nodes::new(model.clone(), Toolbox::new());
     nodes.hear(true);
+    // It knows from its start what was at work then.
+    nodes.there.advance(AgentId::new()).await.unwrap();
     let (agent, working) = nodes.begin("Take all memory.").await;
     model.begun().await;
     nodes.here.stopping().cancel();
