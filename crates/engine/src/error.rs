@@ -239,7 +239,9 @@ pub enum Error {
         after: Duration,
     },
     /// Ending the agent's run has ended a process: the run stays as it is until a person stops the agent.
-    #[error("agent {agent} is left as it is: ending its run ended the process. Stop it")]
+    #[error(
+        "ending the run of agent {agent} ended the process, so it is left open: `entourage stop {agent}` tries again"
+    )]
     LeftOpen {
         /// Which agent.
         agent: AgentId,

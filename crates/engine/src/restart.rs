@@ -4,8 +4,8 @@
 //!
 //! How often in a row that happened to an open run is recorded in the store, since a count in memory ends
 //! with the process. A process that starts records it before the run's transcript is read, which may be what ends
-//! processes; one that takes the run from a lost node, before anything is done with what was read. Whoever has the run
-//! afterwards, here or elsewhere, goes by what is recorded.
+//! processes; one that takes the run from a lost node, before anything is done with what was read. Every process that
+//! claims the run afterwards decides by that record.
 //! The first item or step that the run writes resets it, in the same commit. A run that is at rest, because its
 //! process ended in order or because it waits for its turn, is recorded as such: what ends then was not its doing. No
 //! clock decides: it may be wrong after a restart.
@@ -75,15 +75,15 @@ impl LeftAtWork {
     }
 }
 
-/// Who left an agent at work.
+/// How an agent was left at work, and so whether the end of a process is to be counted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LeftBy {
     /// It was at work when this process began: at an earlier one, or at another node that may still be at it.
-    Anybody,
+    Unknown,
     /// Another node, from which a claim took it and which is not there any more.
     LostNode,
-    /// Nobody whose end is to be counted: what is on record says how it goes on.
-    Nobody,
+    /// Its ends are on record already: none is added.
+    Recorded,
 }
 
 /// An agent that is being resumed. Unless `is_done` when dropped, it returns to the agents that were not
@@ -168,7 +168,7 @@ async fn at_work(store: &dyn Store) -> Result<HashMap<AgentId, LeftBy>> {
         let query =
             AgentQuery { status: Some(ShownStatus::Running), page: page.clone(), ..AgentQuery::default() };
         let agents = store.agents(&Scope::All, query).await?;
-        left.extend(agents.iter().map(|agent| (agent.id, LeftBy::Anybody)));
+        left.extend(agents.iter().map(|agent| (agent.id, LeftBy::Unknown)));
         match agents.last() {
             Some(last) if agents.len() == AGENTS as usize => page.after = Some(last.id.to_string()),
             _ => return Ok(left),
@@ -193,13 +193,13 @@ impl Engine {
         taken.is_done = matches!(came, Ok(ResumeDecision::GoOn(None)));
         if let Ok(ResumeDecision::GoOn(_)) = came {
             locked(&taken.left.in_line).remove(&id);
-            taken.by = LeftBy::Nobody;
+            taken.by = LeftBy::Recorded;
         }
         came
     }
 
     /// Whether this claim has a run to resume as what an earlier process left, with the next activation: because it took it
-    /// from another node that is not there any more, or because of what is on record and this process has not looked at.
+    /// from another node that is not there any more, or because this process has not yet decided by what is on record.
     pub(crate) fn finds_left(&self, claim: &Claim) -> bool {
         let is_at_work = claim.run.as_ref().is_some_and(|run| run.status == Status::Running);
         let Some(left) = self.inner.restarts.left.get().filter(|_| is_at_work) else { return false };
@@ -211,7 +211,7 @@ impl Engine {
             return false;
         }
         counted.remove(&id);
-        locked(&left.agents).insert(id, if is_lost { LeftBy::LostNode } else { LeftBy::Nobody });
+        locked(&left.agents).insert(id, if is_lost { LeftBy::LostNode } else { LeftBy::Recorded });
         true
     }
 
@@ -263,9 +263,9 @@ impl Engine {
         if !is_at_rest && ends <= most && !locked(&left.counted).contains_key(&id) {
             ends += u32::from(match taken.by {
                 // Where there are several nodes, it may have been at work at another one when this process began.
-                LeftBy::Anybody => store.nodes().is_none(),
+                LeftBy::Unknown => store.nodes().is_none(),
                 LeftBy::LostNode => true,
-                LeftBy::Nobody => false,
+                LeftBy::Recorded => false,
             });
         }
         // A stop, deletion or pause need not wait for the run's turn. Each of the first two also has a run that was left

@@ -34,8 +34,8 @@ pub(crate) async fn keep_links(inner: Arc<Inner>) {
     loop {
         let others = Arc::clone(&changes.borrow_and_update().others);
         links.retain(|node, link| {
-            // Who is not counted on and speaks all the same has not ended: its clock may be wrong, or the database may have
-            // lost the signs of life.
+            // A node without a sign of life in the database may still run: its clock is wrong, or a crash of the database
+            // has removed its row. Its link tells.
             let is_kept = others.iter().any(|other| other.id == *node) || inner.peer(*node).is_up();
             if !is_kept {
                 link.abort();

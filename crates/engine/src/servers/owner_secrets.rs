@@ -1,6 +1,6 @@
 //! The secrets with which a server is connected for their owner.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::PoisonError};
 
 use entourage_store::Error as StoreError;
 use entourage_types::{Owner, Scope, Secret, SecretName, Sha256};
@@ -25,14 +25,10 @@ impl Engine {
             match self.secret_keys().and_then(|keys| keys.open(&secret)) {
                 Ok(value) => drop(values.insert(name.clone(), value)),
                 Err(error) => {
-                    // Whoever runs this process may have given it other keys than the others.
-                    if self
-                        .inner
-                        .servers
-                        .unopened
-                        .lock()
-                        .is_ok_and(|mut unopened| unopened.insert(Secret::id_of(owner, name)))
-                    {
+                    // This process may have been given other keys than the others.
+                    let mut unopened =
+                        self.inner.servers.unopened.lock().unwrap_or_else(PoisonError::into_inner);
+                    if unopened.insert(Secret::id_of(owner, name)) {
                         tracing::warn!(
                             %owner, server = server_name, secret = %name, %error,
                             "a server is not connected; give this process the key that sealed the secret, or set it again"
